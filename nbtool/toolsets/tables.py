@@ -334,5 +334,5 @@ def _render_keys(keys: Sequence[Any]) -> list[str]:
 def _render_item(value: Any, *, is_plain: bool) -> str:
     """Return an item as text; a text in quotes if it could be read as something else, or not all items are texts."""
     if isinstance(value, str) and (not is_plain or is_ambiguous(value)):
-        return shorten(json.dumps(value[: 2 * MAX_ITEM], ensure_ascii=False), MAX_ITEM)
+        return json.dumps(shorten(strip_controls(value), MAX_ITEM), ensure_ascii=False)
     return shorten(strip_controls(render(value, MAX_ITEM).text), MAX_ITEM)

@@ -19,6 +19,7 @@ from pydantic import BaseModel, create_model
 
 from nbtool import tool
 from nbtool.tools.values import type_and_shape as describing
+from nbtool.tools.values.lazy_iterators import take_iterators
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.values.type_names import dtype_name
 from nbtool.tools.variable_tools import variable_tools
@@ -82,6 +83,7 @@ HIDING: dict[str, dict[str, Any]] = {
     "torch.Tensor": {},  # torch is not installed where this runs; its shape and type are told like an array's
     "matplotlib.Figure": {"title": Figure().suptitle(WORD).figure},
     "plotly.Figure": {"title": go.Figure(go.Scatter(y=[NUMBER], name=WORD), {"title": {"text": WORD}})},
+    "nbtool.PartlyTaken": {"items": take_iterators(iter([WORD, WORD]), max_items=1)},
     "builtins": {
         "items": [WORD], "keys": {WORD: 1}, "set": {WORD}, "text": WORD, "bytes": WORD.encode(), "number": NUMBER,
         "member": Color.SECRET, "date": dt.date(1987, 1, 1), "slice": slice(NUMBER), "range": range(NUMBER),

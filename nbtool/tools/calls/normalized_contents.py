@@ -22,6 +22,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from nbtool.tools.calls.normalized_tables import MAX_INSPECTED, is_missing, size_of, table_forms
+from nbtool.tools.values.display_form import chart_values
 from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.values.object_token import object_token
 
@@ -82,6 +83,8 @@ def children(container: Any, *, keys: bool = True) -> Iterable[Any] | None:
     if of_attrs := getattr(kind, "__attrs_attrs__", None):
         return [getattr(container, one.name, None) for one in of_attrs]
     with suppress(Exception):  # a library object in a state in which it cannot be read
+        if (series := chart_values(container)) is not None:
+            return series
         if 0 < size_of(container) <= MAX_INSPECTED:
             return next((list(form) for form in table_forms(container)), None)
     return None

@@ -10,6 +10,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from nbtool.tools.values.array_form import array_size
+from nbtool.tools.values.table_form import table_shape
+
 TEXT_METHODS = (
     "_repr_markdown_", "_repr_latex_", "_repr_json_", "_repr_mimebundle_", "_repr_html_", "_repr_svg_",
     "_repr_javascript_", "_repr_pretty_",
@@ -44,6 +47,28 @@ def display_form(value: Any) -> tuple[Any, bool] | None:
         if form := next(filter(None, _forms(value, name)), None):
             return form, True
     return None
+
+
+def chart_values(value: Any) -> list[Any] | None:
+    """Return the lists and arrays that a chart draws, in their order and the other way round; None if it is no chart.
+
+    Raises:
+        Exception: a method of its class failed.
+    """
+    if isinstance(value, type) or not has_display(value) or table_shape(value) or array_size(value) is not None:
+        return None
+    if (data := _chart_data(value)) is None:
+        return None
+    series = list(_series_in(data[0]))
+    return [*series, *reversed(series)]
+
+
+def _series_in(data: Any) -> Iterator[Any]:
+    if isinstance(data, dict) or (isinstance(data, list) and all(isinstance(item, dict) for item in data)):
+        for item in data.values() if isinstance(data, dict) else data:
+            yield from _series_in(item)
+    elif not isinstance(data, str) and hasattr(data, "__len__"):
+        yield data
 
 
 def has_display(value: Any) -> bool:

@@ -1,6 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
+
+import pandas as pd
+import plotly.express as px
+import plotly.graph_objects as go
+import pytest
+import xarray
+from IPython.display import HTML, Markdown
 
 from nbtool.errors import ToolFailed
 from nbtool.tools import tool
@@ -8,6 +16,7 @@ from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.store import Variables
+from tests.tools.calling import ask_for, make_harness
 
 
 def test_an_error_after_its_object_is_gone_counts_as_one_that_may_quote_it() -> None:
@@ -78,3 +87,40 @@ def test_only_progress_with_a_value_in_it_is_withheld() -> None:
 
     assert asyncio.run(values.may_be_in_text("read hunter2"))
     assert not asyncio.run(values.may_be_in_text("read a line"))
+
+
+SALES = pd.DataFrame({"who": ["Ada Lovelace", "Grace Hopper", "Alan Turing"], "much": [1234567, 2345678, 3456789]})
+
+
+@pytest.mark.promise("by-reference")
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda frame: px.bar(frame, x="who", y="much"),
+        lambda frame: {"chart": go.Figure([go.Bar(y=frame["much"], x=frame["who"])])},
+        lambda frame: frame.style,
+        lambda frame: HTML(frame.to_html()),
+        lambda frame: Markdown(frame.to_csv()),
+        lambda frame: {"n": 1, "all": frame},
+        lambda frame: [frame.to_numpy()],
+        lambda frame: map(list, frame.to_numpy()),
+    ],
+    ids=["chart", "in a dict", "style", "html", "markdown", "frame", "array", "iterator"],
+)
+def test_a_closed_table_does_not_leave_by_what_displays_it(show: Any) -> None:
+    draw = tool(lambda frame: show(frame), name="show", run="auto")
+    harness = make_harness(draw, notebook={"sales": SALES}, expose=["sales"])
+
+    record = harness.run(ask_for("show", frame="$VAR_REF{{sales}}"))
+
+    assert record.status == "ok", record.shown
+    assert "Exposed by reference only" in record.shown
+    assert "Grace" not in record.shown
+
+
+def test_a_closed_array_does_not_leave_in_a_labelled_one() -> None:
+    notebook = {"much": SALES["much"].to_numpy()}
+    wrap = tool(lambda values: xarray.DataArray(values), name="wrap", run="auto")
+    harness = make_harness(wrap, notebook=notebook, expose=notebook)
+
+    assert "2345678" not in harness.run(ask_for("wrap", values="$VAR_REF{{much}}")).shown

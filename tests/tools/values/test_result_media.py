@@ -28,7 +28,7 @@ def shown_sound() -> Any:
     return Audio(data=WAV)
 
 
-class Drawn:
+class Chart:
     """Draws itself, as charts of many libraries do."""
 
     def __init__(self, data: bytes) -> None:
@@ -50,10 +50,10 @@ class Drawn:
         (lambda: [Media("audio/mpeg", MP3), "and words", PNG], ["audio/mpeg", "image/png"]),
         (lambda: {"plot": Image.new("L", (2, 2)), "n": 3}, ["image/png"]),
         (lambda: {"plots": [("a", Image.new("L", (2, 2)))]}, ["image/png"]),
-        (lambda: Drawn(PNG), ["image/png"]),
+        (lambda: Chart(PNG), ["image/png"]),
         (lambda: MultipartResult("ran", value=PNG, figures=[Media("image/png", PNG)]), ["image/png"]),
     ],
-    ids=["media", "bytes", "PIL", "figure", "axes", "Audio", "list", "dict", "nested", "drawn", "parts"],
+    ids=["media", "bytes", "PIL", "figure", "axes", "Audio", "list", "dict", "nested", "chart", "parts"],
 )
 def test_images_and_sounds_of_a_result_are_rendered(make: Any, mimes: list[str]) -> None:
     value = make()
@@ -80,7 +80,7 @@ class Broken:
 @pytest.mark.parametrize(
     "value",
     [
-        "text", 3, None, ["a", 1.5], {"a": True}, b"no image", Hostile(), Broken(), Drawn,
+        "text", 3, None, ["a", 1.5], {"a": True}, b"no image", Hostile(), Broken(), Chart,
         Media("image/svg+xml", b"<svg onload=x/>"),
         Media("image/png", b"<svg onload=x/>"), Media("image/png", url="https://a.example/x.png"),
         Media("application/pdf", b"%PDF-1.7"),

@@ -13,11 +13,10 @@ import re
 from array import array
 from collections import deque, namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -40,14 +39,10 @@ PLACES: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of value: the code that makes one, and in which places it may stand.
-
-    `older` has what is read under the oldest supported version of its library, in the places where that differs.
-    """
+    """A kind of value: the code that makes one, and in which places it may stand."""
 
     code: str
     places: tuple[str, ...] = tuple(PLACES)
-    older: dict[str, str] = field(default_factory=dict)
 
     def value(self) -> Any:
         """Return a new value of this kind."""
@@ -171,12 +166,13 @@ def page() -> str:
 def _section(name: str, kinds: tuple[Kind, ...]) -> str:
     libraries = {"Iterators that a tool returns": "Python", "What a notebook displays": "plotly"}
     library = libraries.get(name, name)
-    versions = "" if library == "Python" else f" ({library} {_oldest(library)} to {version(library)})"
+    versions = "" if library == "Python" else f" ({library} {versions_of(library)})"
     lines = ["", f"## {name}{versions}", "", f"| value | {' | '.join(PLACES)} |", "|---" * (len(PLACES) + 1) + "|"]
-    return "\n".join([*lines, *(_row(kind) for kind in kinds), ""])
+    return "\n".join([*lines, *(row(kind) for kind in kinds), ""])
 
 
-def _row(kind: Kind) -> str:
+def row(kind: Kind) -> str:
+    """Return the row of a value."""
     cells = [_code(kind.code), *(_code(kind.read(place)) if place in kind.places else "" for place in PLACES)]
     return f"| {' | '.join(cells)} |"
 
@@ -187,10 +183,12 @@ def _code(text: str) -> str:
     return f"{fence}{shown if len(shown) <= 160 else f'{shown[:160]}…'}{fence}" if text else ""
 
 
-def _oldest(library: str) -> str:
-    """Return the oldest supported version of a library."""
-    lock = (ROOT / "requirements-oldest-core.lock").read_text("utf-8")
-    return min(re.findall(rf"^{library}==([\d.]+)", lock, re.MULTILINE), key=lambda text: [*map(int, text.split("."))])
+def versions_of(library: str) -> str:
+    """Return the oldest and the newest version of a library under which the tests run."""
+    locks = [(ROOT / name).read_text("utf-8") for name in ("requirements-oldest-core.lock", "requirements.lock")]
+    found = [one for lock in locks for one in re.findall(rf"^{library}==([\d.]+)", lock, re.MULTILINE)]
+    ordered = sorted(found, key=lambda text: [*map(int, text.split("."))])
+    return f"{ordered[0]} to {ordered[-1]}"
 
 
 def _frame(cells: list[Any]) -> Any:

@@ -366,7 +366,7 @@ def test_a_dialect_in_the_cache_that_is_none_of_a_text_model_is_ignored(wire: st
     assert (turn.text, turn.error) == ("42.", None)
 
 
-DRAWN = Media("image/png", PNG)
+PICTURE = Media("image/png", PNG)
 
 DRAW = {"index": 0, "id": "c1", "type": "function", "function": {"name": "draw", "arguments": "{}"}}
 DRAW_CALL: Answer = [
@@ -377,7 +377,7 @@ DRAW_CALL: Answer = [
 @tool(run="auto")
 def draw() -> object:
     "Draw."
-    return DRAWN
+    return PICTURE
 
 
 @pytest.mark.parametrize(
@@ -390,7 +390,7 @@ def draw() -> object:
         (400, "m is not a multimodal model"),
     ],
 )
-def test_a_model_that_refuses_images_is_told_of_those_of_results(status: int, message: str) -> None:
+def test_a_model_that_refuses_images_gets_a_line_for_those_of_results(status: int, message: str) -> None:
     with serve_each(DRAW_CALL, refusal(message, status), CHAT_REPLY, CHAT_REPLY) as server:
         chat = Chat("tiny", base_url=server.url, tools=[draw])
         first, second = chat.send("Draw."), chat.send("Again.")
@@ -415,7 +415,7 @@ def test_a_provider_that_takes_no_images_gets_none(own_host: Any, monkeypatch: p
 
 def test_an_image_that_the_person_attached_is_sent_all_the_same() -> None:
     with serve_each(refusal("this model does not support image input"), CHAT_REPLY) as server:
-        turn = Chat("tiny", base_url=server.url).send("Look.", attach=[DRAWN])
+        turn = Chat("tiny", base_url=server.url).send("Look.", attach=[PICTURE])
 
     assert turn.status == "error"
     assert len(server.requests) == 1
