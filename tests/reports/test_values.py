@@ -143,7 +143,7 @@ def test_missing_values_of_pandas_are_told_from_texts() -> None:
 
 
 def test_a_large_array_is_not_taken_for_a_small_one() -> None:
-    """numpy/numpy#6855: a masked array left out values without a mark. Right: whole, or a mark. Before: right."""
+    """numpy/numpy#6855: a masked array left out values without a mark. Right: whole, or a mark. Before: wrong."""
     masked = np.ma.masked_array(np.arange(1_200), mask=np.arange(1_200) % 5 == 0)
     shown = read(masked).partition("\n")[2]
 

@@ -28,7 +28,7 @@ from nbtool.tools.values.declared_form import (
 from nbtool.tools.values.lazy_iterators import PartlyTaken
 from nbtool.tools.values.object_form import bytes_text, has_llm_repr, llm_repr, object_form
 from nbtool.tools.values.sanitize import strip_controls
-from nbtool.tools.values.scalar_form import NO_SCALAR, scalar_form
+from nbtool.tools.values.scalar_form import NO_SCALAR, TEXT_TYPES, scalar_form
 from nbtool.tools.values.table_form import table_form, table_shape
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.values.type_names import type_name
@@ -106,6 +106,8 @@ class JsonConverter:
             return self.convert(value.value)
         if isinstance(value, int | float | str | collections.UserString):
             return self._plain(value)
+        if isinstance(value, TEXT_TYPES):
+            return strip_controls(scalar_form(value))
         if isinstance(value, Media):
             return str(value)
         if isinstance(value, bytes | bytearray | memoryview):
@@ -245,7 +247,7 @@ class JsonConverter:
             self.is_complete = self.is_complete and is_loaded(value)
             return self._mapping(labelled_form(value))
         names = list(getattr(value, "names", None) or ())  # of the levels of an index
-        values = self._list(array_items(value), len(value))
+        values = self._list(array_items(value, self._remaining), len(value))
         return (
             {"names": self._list(names, len(names)), "values": values} if any(n is not None for n in names) else values
         )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from nbtool.messages import Media
 from nbtool.tools.approval import Question
 from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.values.result_media import MAX_MEDIA, MAX_MEDIA_BYTES, ResultMedia, extract_media, may_have_media
+from tests.policy.in_force import policy_in_force
 from tests.samples import MP3, PNG, WAV
 from tests.tools.calling import ask_for, make_harness
 
@@ -110,6 +112,41 @@ def test_the_person_and_a_model_see_the_picture_that_a_tool_gives(make: Any) -> 
     assert record.to_result().media == finished.media
 
 
+@pytest.mark.promise("withheld")
+@pytest.mark.parametrize(("decision", "seen"), [(Released(), 1), (Released("a chart"), 0), (Withheld(), 0)])
+@pytest.mark.parametrize("make", [figure, lambda: {"plots": [Image.new("RGB", (2, 2))]}])
+def test_a_picture_passes_the_gate_of_its_result(make: Any, decision: Any, seen: int) -> None:
+    asked: list[Question] = []
+
+    def approver(question: Question) -> Any:
+        asked.append(question)
+        return decision
+
+    harness = make_harness(tool(make, name="draw", run="auto", result="always"), approver=approver)
+    record = harness.run(ask_for("draw"))
+
+    assert [len(question.media) for question in asked] == [1]
+    assert len(record.to_result().media) == len(harness.of("call_finished")[0].media) == seen
+
+
+@pytest.mark.promise("policy-values")
+def test_no_picture_leaves_where_the_policy_lets_no_value_leave(tmp_path: Path) -> None:
+    with policy_in_force(tmp_path, "[values]\nmay_leave = false"):
+        record = make_harness(tool(figure, name="draw", run="auto")).run(ask_for("draw"))
+
+    assert record.to_result().media == ()
+
+
+@pytest.mark.promise("by-reference")
+def test_a_picture_that_is_closed_does_not_leave_as_a_result() -> None:
+    picture = Image.new("RGB", (2, 2))
+    same = tool(lambda it: {"it": it}, name="same", run="auto")
+    harness = make_harness(same, notebook={"picture": picture}, expose=["picture"])
+
+    assert harness.run(ask_for("same", it="$VAR_REF{{picture}}")).to_result().media == ()
+
+
+@pytest.mark.promise("withheld")
 def test_a_picture_is_not_sent_where_its_result_goes_by_reference_only() -> None:
     harness = make_harness(tool(figure, name="draw", run="auto", result="reference"))
 
