@@ -256,7 +256,7 @@ class JsonConverter:
         """Return a series that only counts its rows as a list, and other tables with their labels."""
         rows, width = table_shape(value) or (0, 0)
         table = table_form(value, rows, width)
-        self.is_complete = self.is_complete and table.is_exact
+        self.is_complete = self.is_complete and not table.loss
         names = {"index_names": table.index_names, "column_names": table.column_names}
         labels: dict[str, Any] = {"index": self._list(table.labels, rows)} if table.index else {}
         labels |= {key: self._list(one, len(one)) for key, one in names.items() if any(n is not None for n in one)}

@@ -23,7 +23,7 @@ from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.tools.values.sanitize import strip_controls, without_addresses, without_paths
 from nbtool.tools.values.scalar_form import dtype_kind, is_missing
 from nbtool.tools.values.table_form import table_form, table_shape
-from nbtool.tools.values.table_text import table_text
+from nbtool.tools.values.table_text import PARTLY_READ, table_text
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.values.type_names import type_name
 
@@ -47,9 +47,6 @@ MAX_COLUMNS = 50
 
 PREVIEW_VALUES = 20
 """Number of values shown of an array that does not fit."""
-
-PARTLY_READ = "[some of the values are only described]"
-"""After a table or an array that contains objects which have no text."""
 
 MAX_ERRORS = 3
 """Maximum number of errors shown of an exception group."""
@@ -192,8 +189,8 @@ def _render_table(value: Any, shape: tuple[int, int], budget: int) -> Rendered:
         whole = table_text(table_form(value, rows, width), budget)
         text = f"{head}\n{whole.text}".rstrip("\n")
         if len(text) <= budget:
-            note = "" if whole.is_complete else f"\n{PARTLY_READ}"
-            return Rendered(f"{text}{note}", is_complete=whole.is_complete, is_object=True)
+            note = f"\n[{whole.loss}]" if whole.loss else ""
+            return Rendered(f"{text}{note}", is_complete=not whole.loss, is_object=True)
     preview = table_text(table_form(value, min(rows, PREVIEW_ROWS), MAX_COLUMNS), budget)
     shown = f"{format_number(min(rows, PREVIEW_ROWS))} of {format_number(rows)} rows"
     if width > MAX_COLUMNS:
@@ -208,7 +205,7 @@ def _render_array(value: Any, size: int, budget: int) -> Rendered:
         text, converter = json_text(value, budget)
         text = f"{head}\n{_with_line_breaks(converter.converted) or text}"
         if len(text) <= budget and not converter.has_described:
-            note = "" if converter.is_complete else f"\n{PARTLY_READ}"
+            note = "" if converter.is_complete else f"\n[{PARTLY_READ}]"
             return Rendered(f"{text}{note}", is_complete=converter.is_complete, is_object=True)
     preview = JsonConverter(PREVIEW_VALUES).first_values(value)
     text = _with_line_breaks(preview) or json.dumps(preview, ensure_ascii=False)

@@ -34,7 +34,8 @@ def object_form(value: Any) -> tuple[Any, bool]:
     if has_display(value) and (form := display_form(value)) is not None:
         return form
     text = own_repr(value)
-    return without_addresses(text), not is_summary(text)
+    plain = without_addresses(text)
+    return plain, not is_summary(text) and plain == text  # an address stands for what is not shown
 
 
 def bytes_text(value: bytes | bytearray, max_chars: int) -> str | None:

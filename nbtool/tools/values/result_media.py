@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
@@ -13,6 +13,7 @@ from nbtool.messages import Media
 from nbtool.mime import IMAGES, sniff
 from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.values.output_suppression import suppress_output
+from nbtool.tools.values.scalar_form import dtype_kind
 
 MAX_MEDIA = 8
 """Maximum number of images and sounds shown per result."""
@@ -59,7 +60,7 @@ def extract_media(value: Any) -> ResultMedia:
     counted.
     """
     with suppress_output():
-        items = [media for item in _items(value) if (media := _render_item(item))]
+        items = [media for item in _without_repetitions(_items(value)) if (media := _render_item(item))]
     shown = [media for media in items if len(media.data or b"") <= MAX_MEDIA_BYTES][:MAX_MEDIA]
     omitted = [media for media in items if all(media is not one for one in shown)]
     return ResultMedia(tuple(shown), len(omitted), sum(media.mime in IMAGES for media in omitted))
@@ -81,12 +82,37 @@ def _items(value: Any) -> Iterator[Any]:
         if not waiting:
             return
         item, depth = waiting.popleft()
-        if type(item) not in (dict, list, tuple):
+        if not _is_container(item):
             yield item
         elif id(item) not in known and depth < MAX_DEPTH:
             known.add(id(item))
-            inner = item.values() if type(item) is dict else item
-            waiting.extend((one, depth + 1) for one in islice(inner, MAX_SEARCHED))
+            waiting.extend((one, depth + 1) for one in islice(_inner(item), MAX_SEARCHED))
+
+
+def _is_container(item: Any) -> bool:
+    """Whether an item is a plain container, or an array of objects, such as the axes of several plots."""
+    return type(item) in (dict, list, tuple) or bool(dtype_kind(item) == "O" and hasattr(item, "flat"))
+
+
+def _inner(container: Any) -> Iterable[Any]:
+    items: Iterable[Any] = container.values() if type(container) is dict else getattr(container, "flat", container)
+    return items
+
+
+def _without_repetitions(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield items, of those on one figure (`figure, axes = plt.subplots()`) the first."""
+    figures: list[Any] = []
+    for item in items:
+        figure = _figure_of(item)
+        if figure is None or all(figure is not one for one in figures):
+            yield item
+        figures += [figure] if figure is not None else []
+
+
+def _figure_of(item: Any) -> Any:
+    if type(item).__module__.partition(".")[0] != "matplotlib":
+        return None
+    return item if hasattr(item, "savefig") else getattr(item, "figure", None)
 
 
 def _render_item(item: Any) -> Media | None:
@@ -110,6 +136,8 @@ def _renderers(item: Any) -> tuple[Callable[[Any], Any], ...]:
         return ()
     if type(item).__module__.partition(".")[0] in _DRAWING_PACKAGES:
         return (_notebook_repr, _figure_png, _raw_bytes)
+    if callable(getattr(type(item), "savefig", None)):  # a grid of plots
+        return (_notebook_repr, _figure_png)
     return (_notebook_repr,) if any(hasattr(type(item), name) for name in _PICTURE_METHODS) else ()
 
 

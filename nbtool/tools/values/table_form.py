@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,11 @@ from nbtool.tools.values.scalar_form import float_size, shortest_floats
 
 _NANOSECONDS = re.compile(r"'ns'|\bTime\b")
 """In the names of types of polars whose values have nanoseconds."""
+
+_TIME_FORMATS = {"Datetime": "%Y-%m-%dT%H:%M:%S%.f", "Time": "%H:%M:%S%.f", "Duration": "polars"}
+"""How times of polars are written with their nanoseconds, by type."""
+
+ROUNDED_TIMES = "times within lists and structures are cut to microseconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class TableForm:
         column_names: the names of the levels of the columns.
         is_series: it is one column, whose label may be None.
         null: what stands for None.
-        is_exact: every digit was read.
+        loss: what was rounded; empty if nothing was.
     """
 
     columns: Sequence[Any]
@@ -36,7 +40,7 @@ class TableForm:
     column_names: Sequence[Any] = ()
     is_series: bool = False
     null: str = "None"
-    is_exact: bool = True
+    loss: str = ""
 
     @property
     def rows(self) -> Iterable[tuple[Any, ...]]:
@@ -115,29 +119,43 @@ def _polars_table(value: Any, max_rows: int, max_columns: int) -> TableForm:
         cells=[_polars_cells(column) for column in columns],
         is_series=is_series,
         null="null",
-        is_exact=all(_is_exact(column.dtype) for column in columns),
+        loss=ROUNDED_TIMES if any(map(_loses_nanoseconds, columns)) else "",
     )
 
 
 def _polars_cells(column: Any) -> list[Any]:
     """Return the cells of a column; times of nanoseconds as texts, because Python's times have none."""
-    if _has_nanoseconds(column.dtype) and not _is_nested(column.dtype):
-        is_duration = type(column.dtype).__name__ == "Duration"
-        texts = column.dt.to_string("polars") if is_duration else column.cast(sys.modules["polars"].String)
-        return list(texts.to_list())
-    return list(shortest_floats(column.to_list(), float_size(column.dtype)))
+    kind = type(column.dtype).__name__
+    if not _has_nanoseconds(column.dtype) or kind not in _TIME_FORMATS:
+        return list(shortest_floats(column.to_list(), float_size(column.dtype)))
+    zone = "%:z" if getattr(column.dtype, "time_zone", None) else ""
+    return list(column.dt.to_string(f"{_TIME_FORMATS[kind]}{zone}").to_list())
 
 
 def _has_nanoseconds(dtype: Any) -> bool:
     return _NANOSECONDS.search(str(dtype)) is not None
 
 
-def _is_nested(dtype: Any) -> bool:
-    return type(dtype).__name__ in ("List", "Array", "Struct")
+def _loses_nanoseconds(column: Any) -> bool:
+    """Whether times within lists and structures of a column have nanoseconds, which Python's times have not."""
+    if not _has_nanoseconds(column.dtype):
+        return False
+    match type(column.dtype).__name__:
+        case "List" | "Array":
+            return _has_odd_nanoseconds(column.explode())
+        case "Struct":
+            return any(_has_odd_nanoseconds(column.struct.field(field.name)) for field in column.dtype.fields)
+        case _:
+            return False
 
 
-def _is_exact(dtype: Any) -> bool:
-    return not (_is_nested(dtype) and _has_nanoseconds(dtype))
+def _has_odd_nanoseconds(column: Any) -> bool:
+    if not _has_nanoseconds(column.dtype):
+        return False
+    if (kind := type(column.dtype).__name__) not in _TIME_FORMATS:
+        return _loses_nanoseconds(column)
+    counts = column.dt.total_nanoseconds() if kind == "Duration" else column.dt.nanosecond()
+    return bool((counts % 1_000 != 0).any())
 
 
 def _arrow_table(value: Any, max_rows: int, max_columns: int) -> TableForm:

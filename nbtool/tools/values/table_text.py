@@ -17,6 +17,9 @@ from nbtool.tools.values.scalar_form import is_missing
 from nbtool.tools.values.table_form import TableForm
 from nbtool.tools.values.table_preview import LEVELS
 
+PARTLY_READ = "some of the values are only described"
+"""Said of a table or an array that contains objects which have no text."""
+
 _MISSING_WORDS = frozenset({"none", "null", "nan", "nat", "na", "<na>", "n/a", "inf", "-inf"})
 """Texts that a reader may take for a missing value or a number."""
 
@@ -25,10 +28,10 @@ _MIDNIGHT = "T00:00:00"
 
 @dataclass(frozen=True, slots=True)
 class TableText:
-    """A table as CSV, and whether all of it is in the text."""
+    """A table as CSV, and what is not in the text; empty if all of it is."""
 
     text: str
-    is_complete: bool
+    loss: str
 
 
 def table_text(table: TableForm, budget: int, *, max_cell: int | None = None) -> TableText:
@@ -46,7 +49,8 @@ def table_text(table: TableForm, budget: int, *, max_cell: int | None = None) ->
             "" if name is None else _label_texts([name], converter, max_cell)[0] for name in table.index_names
         ]
         lines.insert(0, ",".join([*index_names, *labels]))
-    return TableText("\n".join(lines), converter.is_complete and table.is_exact)
+    loss = "; ".join(filter(None, ("" if converter.is_complete else PARTLY_READ, table.loss)))
+    return TableText("\n".join(lines), loss)
 
 
 def label_text(label: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -119,3 +121,51 @@ def test_tables_and_arrays_are_objects_beside_their_text() -> None:
 def test_a_series_is_described_by_its_type_and_length() -> None:
     assert describe(pd.Series([1, 2], name="n")) == "Series, int64, 2 rows"
     assert describe(pl.Series("n", [1, 2])) == "Series 'n', Int64, 2 rows"
+
+
+def test_times_of_polars_that_are_cut_are_marked_and_others_are_not() -> None:
+    def of(nanoseconds: int) -> pl.Series:
+        return pl.Series([[nanoseconds]], dtype=pl.List(pl.Datetime("ns")))
+
+    structure = pl.Series([{"t": 1}], dtype=pl.Struct({"t": pl.Time}))
+
+    assert render(of(1_000)).is_complete
+    assert [render(one).is_complete for one in (of(1), structure)] == [False, False]
+    assert render(of(1)).text.endswith("[times within lists and structures are cut to microseconds]")
+    assert render(pl.Series([1], dtype=pl.Time)).text.endswith("00:00:00.000000001")
+
+
+def test_a_representation_with_an_address_is_not_the_value() -> None:
+    generator = np.random.default_rng(1)
+
+    assert (render(generator).text, render(generator).is_complete) == ("Generator(PCG64)", False)
+    assert not render([generator]).is_complete
+
+
+def test_rows_of_a_database_have_the_names_of_their_columns() -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+
+    assert render(connection.execute("select 1 as a, 'x' as b").fetchone()).text == '{"a": 1, "b": "x"}'
+    assert render(connection.execute("select 1 as a, 'x' as a").fetchone()).text == '[1, "x"]'
+    connection.close()
+
+
+def test_a_mapping_of_any_class_is_read_as_one() -> None:
+    class Settings(Mapping[str, int]):
+        def __getitem__(self, key: str) -> int:
+            return {"a": 1}[key]
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(["a"])
+
+        def __len__(self) -> int:
+            return 1
+
+    assert render({"settings": Settings()}).text == '{"settings": {"a": 1}}'
+
+
+def test_a_preview_says_of_how_many_columns_it_is() -> None:
+    assert render(pd.DataFrame(np.zeros((1, 80)))).text.endswith(
+        "[preview: 1 of 1 rows, 50 of 80 columns; this is not the full data]"
+    )

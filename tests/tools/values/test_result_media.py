@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -30,6 +31,16 @@ def shown_sound() -> Any:
     return Audio(data=WAV)
 
 
+class Grid:
+    """Several plots that are saved as one picture."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def savefig(self, *args: Any, **keywords: Any) -> None:
+        self.inner.savefig(*args, **keywords)
+
+
 class Chart:
     """Draws itself, as charts of many libraries do."""
 
@@ -48,6 +59,9 @@ class Chart:
         (lambda: Image.new("RGB", (2, 2)), ["image/png"]),
         (figure, ["image/png"]),
         (lambda: figure().axes[0], ["image/png"]),
+        (lambda: (drawing := figure(), drawing.axes[0], drawing.axes), ["image/png"]),
+        (lambda: np.array([[figure().axes[0]], [figure().axes[0]]], dtype=object), ["image/png", "image/png"]),
+        (lambda: Grid(figure()), ["image/png"]),
         (shown_sound, ["audio/wav"]),
         (lambda: [Media("audio/mpeg", MP3), "and words", PNG], ["audio/mpeg", "image/png"]),
         (lambda: {"plot": Image.new("L", (2, 2)), "n": 3}, ["image/png"]),
@@ -55,7 +69,22 @@ class Chart:
         (lambda: Chart(PNG), ["image/png"]),
         (lambda: MultipartResult("ran", value=PNG, figures=[Media("image/png", PNG)]), ["image/png"]),
     ],
-    ids=["media", "bytes", "PIL", "figure", "axes", "Audio", "list", "dict", "nested", "chart", "parts"],
+    ids=[
+        "media",
+        "bytes",
+        "PIL",
+        "figure",
+        "axes",
+        "with its axes",
+        "array",
+        "grid",
+        "Audio",
+        "list",
+        "dict",
+        "nested",
+        "chart",
+        "parts",
+    ],
 )
 def test_images_and_sounds_of_a_result_are_rendered(make: Any, mimes: list[str]) -> None:
     value = make()
