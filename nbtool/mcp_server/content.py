@@ -100,7 +100,12 @@ def _json_object(text: str) -> dict[str, Any] | None:
     if not text.startswith("{"):
         return None
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _refuse_constant(name: str) -> float:
+    """Refuse NaN and the infinities, which the protocol's JSON has not: they would become null."""
+    raise ValueError(name)

@@ -217,16 +217,22 @@ def test_images_and_json_objects_arrive_as_such() -> None:
         """Count."""
         return {"a": 1}
 
-    async def use() -> list[Any]:
-        with serve(lambda: Chat(tools=[chart, counts])) as server:
-            async with connect(server) as session:
-                return [await session.call_tool("chart", {}), await session.call_tool("counts", {})]
+    @tool(run="auto")
+    def mean() -> dict[str, float]:
+        """Average nothing."""
+        return {"a": float("nan")}
 
-    chart_result, counted = asyncio.run(use())
+    async def use() -> list[Any]:
+        with serve(lambda: Chat(tools=[chart, counts, mean])) as server:
+            async with connect(server) as session:
+                return [await session.call_tool(name, {}) for name in ("chart", "counts", "mean")]
+
+    chart_result, counted, averaged = asyncio.run(use())
 
     assert [one.mime_type for one in chart_result.content if one.type == "image"] == ["image/png"]
     assert counted.structured_content == {"a": 1}
     assert json.loads(texts(counted)[0]) == {"a": 1}
+    assert (averaged.structured_content, texts(averaged)[0]) == (None, '{"a": NaN}')
 
 
 def test_progress_is_forwarded_and_a_cancelled_call_cancels_its_turn() -> None:
