@@ -11,6 +11,7 @@ from typing import Any
 from nbtool.practice.pictures import describe_image
 from nbtool.tools.calls.result import EDITED_NOTICE
 from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
+from nbtool.wire.dialects.chat_completions.encoder import RESULT_MEDIA
 
 MAX_PROMPT = 20_000
 """Maximum number of characters of a prompt that are read; tools named after them are not found."""
@@ -20,6 +21,7 @@ MENTION = re.compile(r"\$`([^\W\d][\w./-]*)`")
 FINAL_REQUEST = re.compile(r"\[nbtool\]|without (calling )?(any )?(more )?tools|final (reply|answer)", re.IGNORECASE)
 PROMPT_CONTEXT = re.compile(r"(?<!\s)\s*<(notebook-objects|date)>.*?(?:</\1>|\Z)", re.DOTALL)
 """What nbtool adds to a prompt: the date, and objects that can be referenced, but that the user did not name."""
+_RESULT_MEDIA = re.compile(re.escape(RESULT_MEDIA).replace(r"\{name\}", r"\S{1,200}"))
 PLACEHOLDERS = frozenset({"name", "var"})
 """Placeholder names in explanations of the reference syntax."""
 
@@ -83,7 +85,7 @@ class ParsedRequest:
 
 def parse_request(body: Mapping[str, Any]) -> ParsedRequest:
     """Parse a request that `protocol.validate_request` has accepted."""
-    messages = body["messages"]
+    messages = [message for message in body["messages"] if not _has_only_result_media(message)]
     index, final = _find_prompt(messages)
     prompt = PROMPT_CONTEXT.sub("", message_text(messages[index])[:MAX_PROMPT]) if index >= 0 else ""
     all_text = "\n".join(
@@ -117,6 +119,15 @@ def message_text(message: Mapping[str, Any]) -> str:
     """Return the text of a message, whose content is a text or a list of parts."""
     content = message.get("content") or ""
     return content if isinstance(content, str) else "\n".join(str(part.get("text") or "") for part in content)
+
+
+def _has_only_result_media(message: Mapping[str, Any]) -> bool:
+    """Whether a message of the user is none, but has the images of results."""
+    content = message.get("content")
+    if message["role"] != "user" or not isinstance(content, list):
+        return False
+    texts = [str(part.get("text") or "") for part in content if part.get("type") == "text"]
+    return bool(texts) and all(map(_RESULT_MEDIA.fullmatch, texts))
 
 
 def _attached(message: Mapping[str, Any]) -> tuple[str, ...]:

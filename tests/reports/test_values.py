@@ -128,14 +128,14 @@ def test_an_infinity_and_a_missing_number_are_not_null() -> None:
     assert read({"flux": [float("inf"), float("nan"), None]}) == '{"flux": [Infinity, NaN, null]}'
 
 
-def test_null_is_told_from_an_empty_text() -> None:
+def test_null_differs_from_an_empty_text() -> None:
     """pola-rs/polars#28589: null and "" were written alike. Right: told apart. Before: wrong."""
     frame = pl.DataFrame({"s": ["a", None, "", "null"]})
 
     assert read(frame).endswith('s\na\nnull\n""\n"null"')
 
 
-def test_missing_values_of_pandas_are_told_from_texts() -> None:
+def test_missing_values_of_pandas_differ_from_texts() -> None:
     """bokeh/bokeh#14907: NaT was written as NaN. Right: each by its name. Before: wrong."""
     frame = pd.DataFrame({"v": [pd.NaT, np.nan, pd.NA, None, "NaT", ""]}, dtype=object)
 

@@ -33,6 +33,9 @@ from nbtool.wire.dialects.request_fields import (
     write_body,
 )
 
+RESULT_MEDIA = "From the result of {name}:"
+"""Before an image of a result, which stands in a message of the user."""
+
 NO_STREAM_OPTIONS = "no_stream_options"
 """The ability of a target that refuses `stream_options`, or always sends the usage."""
 
@@ -227,7 +230,7 @@ def _results(message: Message, ids: tuple[str, ...]) -> Encoded:
     if media:
         parts: Encoded = []
         for result, item in media:
-            parts += [{"type": "text", "text": f"From the result of {result.name}:"}, _media(item)]
+            parts += [{"type": "text", "text": RESULT_MEDIA.format(name=result.name)}, _media(item)]
         encoded.append({"role": "user", "content": parts})
     return encoded
 
