@@ -15,6 +15,17 @@ from nbtool.tools.values.type_names import declared_name, declared_type, type_na
 MAX_BINARY_BYTES = 64
 """Maximum number of bytes that are no text and are written out."""
 
+SOURCES_OF_DATA = (
+    "__dataframe__",
+    "__arrow_c_stream__",
+    "__dask_graph__",
+    "to_pandas",
+    "toPandas",
+    "toarray",
+    "collect",
+)
+"""Methods by which an object gives its data; they are not called, because they may compute or load it."""
+
 
 def object_form(value: Any) -> tuple[Any, bool]:
     """Return an object as text or data, and whether that is all of it.
@@ -32,10 +43,16 @@ def object_form(value: Any) -> tuple[Any, bool]:
     if is_drawing(value):
         return describe(value), False
     if has_display(value) and (form := display_form(value)) is not None:
-        return form
+        return form[0], form[1] and not _is_source_of_data(value)
     text = own_repr(value)
     plain = without_addresses(text)
-    return plain, not is_summary(text) and plain == text  # an address stands for what is not shown
+    is_whole = plain == text  # an address stands for what is not shown
+    return plain, is_whole and not is_summary(text) and not _is_source_of_data(value)
+
+
+def _is_source_of_data(value: Any) -> bool:
+    """Whether an object gives a table or an array on request, such as a lazy query: its representation is a summary."""
+    return any(hasattr(type(value), name) for name in SOURCES_OF_DATA)
 
 
 def bytes_text(value: bytes | bytearray, max_chars: int) -> str | None:

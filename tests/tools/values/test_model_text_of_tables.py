@@ -7,9 +7,11 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import dask.array
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 import xarray
 
 from nbtool.tools.values.model_text import render
@@ -169,3 +171,22 @@ def test_a_preview_says_of_how_many_columns_it_is() -> None:
     assert render(pd.DataFrame(np.zeros((1, 80)))).text.endswith(
         "[preview: 1 of 1 rows, 50 of 80 columns; this is not the full data]"
     )
+
+
+class RemoteTable:
+    """A table that is elsewhere, as one of Spark."""
+
+    def toPandas(self) -> Any:  # noqa: N802 - its name there
+        raise AssertionError("It was loaded.")
+
+    def __repr__(self) -> str:
+        return "DataFrame[id: bigint]"
+
+
+LAZY = [RemoteTable(), dask.array.ones(3), pl.DataFrame({"a": [1]}).lazy(), xarray.DataArray(dask.array.ones(3))]
+
+
+@pytest.mark.parametrize("value", LAZY, ids=lambda value: type(value).__name__)
+def test_what_is_not_computed_is_neither_computed_nor_taken_for_whole(value: Any) -> None:
+    assert not render(value).is_complete
+    assert not render({"it": value}).is_complete
