@@ -111,9 +111,16 @@ def _label_field(label: Any, converter: JsonConverter, is_plain: bool, max_cell:
 
 def _part_text(part: Any, converter: JsonConverter, is_plain: bool, is_level: bool) -> str:
     text = _cell_text(part, converter, "None")
-    if is_level and isinstance(part, str) and (not is_plain or LEVELS in text):
-        return json.dumps(text, ensure_ascii=False)
-    return text
+    could_differ = LEVELS in text or is_ambiguous(text) or (not is_plain and _is_number(text))
+    return json.dumps(text, ensure_ascii=False) if is_level and isinstance(part, str) and could_differ else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _levels(label: Any) -> tuple[Any, ...]:

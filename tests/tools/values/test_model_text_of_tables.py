@@ -190,3 +190,21 @@ LAZY = [RemoteTable(), dask.array.ones(3), pl.DataFrame({"a": [1]}).lazy(), xarr
 def test_what_is_not_computed_is_neither_computed_nor_taken_for_whole(value: Any) -> None:
     assert not render(value).is_complete
     assert not render({"it": value}).is_complete
+
+
+@pytest.mark.parametrize(
+    ("labels", "header"),
+    [
+        ([("a", "x"), ("a", "y")], "a / x,a / y"),
+        ([("a", 1), ("a", "1")], 'a / 1,"a / ""1"""'),
+        ([("a / b", "c")], '"""a / b"" / c"'),
+        ([("", "c")], '""""" / c"'),
+        ([1, "1", None], '1,"1",None'),
+        (["a", "b,c", "None"], 'a,"b,c","None"'),
+    ],
+)
+def test_each_label_differs_from_the_others(labels: list[Any], header: str) -> None:
+    columns = pd.MultiIndex.from_tuples(labels) if isinstance(labels[0], tuple) else pd.Index(labels, dtype=object)
+    frame = pd.DataFrame([range(len(labels))], columns=columns)
+
+    assert render(frame).text.splitlines()[1] == header
