@@ -167,11 +167,11 @@ def test_nanoseconds_are_kept() -> None:
 
     Right: kept. Before: wrong.
     """
-    moment = "2019-06-15 00:00:12.868214001"
+    moment = "2019-06-15T00:00:12.868214001"
     frame = pl.DataFrame({"ts": pl.Series([pd.Timestamp(moment).value]).cast(pl.Datetime("ns"))})
 
     assert moment in read(frame)
-    assert "00:00:12.868214001" in read({"ts": pd.Timestamp(moment)})
+    assert moment in read({"ts": pd.Timestamp(moment)})
 
 
 def test_a_float_of_four_bytes_has_no_digits_that_it_has_not() -> None:
