@@ -6,6 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+SPACES = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+    "\u200b\u2060\ufeff"
+)
+"""What separates words: every character that is a space for `str.isspace`, and those without a width."""
+
 
 def left_out(count: int, noun: str = "characters") -> str:
     """Return the note for `count` omitted items; empty if none is omitted."""

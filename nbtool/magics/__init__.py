@@ -15,6 +15,7 @@ from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.notebook.earlier_chat_lookup import describe_earlier_chat
+from nbtool.magics.own_input import OwnInput
 from nbtool.map_progress import MapProgress, ProgressView, set_progress_view
 from nbtool.policy import site_policy
 from nbtool.sign_in import LoginRequest, set_login_asker
@@ -64,6 +65,7 @@ class ChatMagics(Magics):
         super().__init__(shell)
         self.settings, self.name = config, name
         self.completer = completer(self)
+        self.input = OwnInput(name)
 
     @no_var_expand
     def chat(self, line_text: str, body: str | None = None) -> None:
@@ -103,14 +105,6 @@ class ChatMagics(Magics):
         if len(words) == 2 and words[1] in ("-h", "--help"):
             return [f"%{self.name} --help\n"]
         return [*lines, "\n"] if len(lines) == 1 and any(word in BODYLESS_FLAGS for word in words) else lines
-
-    def fill_empty_body(self, lines: list[str]) -> list[str]:
-        """Run a `%%chat` without a body: nbtool's error says where the prompt goes, IPython's names the line magic."""
-        words = "".join(lines).split(maxsplit=1)
-        return [*lines, "\n"] if len(lines) == 1 and words[:1] == [f"%%{self.name}"] else lines
-
-    # A terminal asks the other transformers whether a cell is complete: the first line of one is not.
-    fill_empty_body.has_side_effects = True  # type: ignore[attr-defined]  # IPython reads it from the function
 
 
 class UnattendedUsageError(UsageError):
@@ -153,7 +147,8 @@ def load(shell: Any) -> None:
     shell.magics_manager.registry[ChatMagics.__name__] = magics
     shell.register_magic_function(magics.chat, magic_kind="line_cell", magic_name=name)
     shell.configurables.append(settings)
-    shell.input_transformers_cleanup.extend((magics.allow_empty_body, magics.fill_empty_body))
+    shell.input_transformers_cleanup.append(magics.allow_empty_body)
+    magics.input.install(shell)
     add_completer(shell, magics.completer)
     set_code_runner(lambda code: _run(shell, code))
     set_login_asker(lambda request: _ask_login(shell, name, request))
@@ -257,8 +252,8 @@ def unload(shell: Any) -> None:
         shell.magics_manager.magics[kind].pop(magics.name, None)
     for one in (magics.settings, magics):  # IPython registers every set of magics itself, and never removes one
         shell.configurables.remove(one)
-    for transformer in (magics.allow_empty_body, magics.fill_empty_body):
-        shell.input_transformers_cleanup.remove(transformer)
+    shell.input_transformers_cleanup.remove(magics.allow_empty_body)
+    magics.input.remove(shell)
     remove_completer(shell, magics.completer)
     set_code_runner(None)
     set_login_asker(None)

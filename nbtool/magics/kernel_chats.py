@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 from argparse import Namespace as Flags
 from collections.abc import Callable
 from functools import partial
@@ -21,9 +20,10 @@ from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.env_question import with_consent
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, ChatSettings
 from nbtool.magics.flags.config import NbTool
-from nbtool.magics.flags.flag_parser import MAX_LINE, cell_parser, parse
+from nbtool.magics.flags.flag_parser import MAX_LINE, cell_parser, parse, split_words
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CellContext
+from nbtool.magics.notebook.own_magic import MISPLACED
 from nbtool.tools.calls.traceback import name_files_by
 
 if TYPE_CHECKING:
@@ -184,11 +184,17 @@ class KernelChats:
         Raises:
             BadUsage: the line is too long, or invalid.
         """
+        if line_text.startswith(MISPLACED):
+            raise BadUsage(
+                f"%%{self.magic} has to be the first line of its cell, and only comments may stand above it; nothing ran.",
+                fix="Move the lines above it into a cell of their own.",
+            )
         if len(line_text) > MAX_LINE:
             raise BadUsage(
                 f"%chat: the line has {len(line_text):,} characters, above {MAX_LINE:,}.", fix="See `%chat help`."
             )
-        args = shlex.split(line_text)
+        _, words = _extract_chat_name(line_text.split())
+        args = split_words(line_text, is_text=bool(words) and words[0] in dispatch.WITH_WORDS)
         if args[:1] in (["-h"], ["--help"]):
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from argparse import Namespace as Flags
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -27,7 +28,7 @@ def prompt_of(
     shell: Any, chat: Chat, flags: Flags, body: str, magic: str, notebook: PageNotebook
 ) -> tuple[str, CellContext | None]:
     """Return the prompt of a cell, with the notebook's cells that it asks for, and these; empty without a prompt."""
-    prompt = body.strip() if has_prompt(body) else ""
+    prompt = trim(body) if has_prompt(body) else ""
     cells: CellContext | None = flags.cell_context
     if not prompt or not (cells or flags.cells):
         return prompt, None
@@ -71,6 +72,18 @@ def _last(
                     return cell, "page"
     cell = in_history(history)
     return (cell, "history") if cell else None
+
+
+def trim(body: str) -> str:
+    """Return the text of a cell without what surrounds it: empty lines, spaces at its end, and a common indentation.
+
+    The first line keeps what the lines below it do not share: Python needs that of pasted code.
+    """
+    lines = body.rstrip().split("\n")
+    while lines and not lines[0].strip():
+        del lines[0]
+    common = os.path.commonprefix([line[: len(line) - len(line.lstrip())] for line in lines if line.strip()])
+    return "\n".join(line.removeprefix(common) for line in lines)
 
 
 def has_prompt(body: str) -> bool:

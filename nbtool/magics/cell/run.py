@@ -18,7 +18,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound
 from nbtool.events import ReplyFinished
 from nbtool.magics.cell.approver import CellApprover
-from nbtool.magics.cell.cell_prompt import prompt_of
+from nbtool.magics.cell.cell_prompt import prompt_of, trim
 from nbtool.magics.cell.endings import TurnFailed, failed_line, stop_cell
 from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
 from nbtool.magics.cell.notebook_session import notebook_of_cell, uses_cells
@@ -64,7 +64,7 @@ def _run(  # noqa: PLR0913 - everything a cell has
     model, put_back = chat.model, names.checkpoint(chat)
     with _restore_when_refused(names, chat):
         configure(chat, names, flags, body)
-        settings = replace(turn_settings(shell, chat, flags), typed=body.strip())
+        settings = replace(turn_settings(shell, chat, flags), typed=trim(body))
         turn = chat.compose(
             prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
         )
@@ -213,7 +213,7 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         prompt, cells = prompt_of(shell, chat, flags, body, magic, notebook)
     try:
         configure(chat, names, flags, body)
-        settings = replace(turn_settings(shell, chat, flags), typed=body.strip())
+        settings = replace(turn_settings(shell, chat, flags), typed=trim(body))
         request = chat.rehearse(
             prompt,
             attach=attached,

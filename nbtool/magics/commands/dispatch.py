@@ -169,6 +169,9 @@ WITHOUT_ARGS = frozenset({"doctor", "new", "status", "tools", "vars"})
 FREE_TEXT = frozenset({"config", "deny", "help", "history", "prompt", "serve", *fix_explain.COMMANDS, *WITHOUT_ARGS})
 """Commands whose arguments are free text or that parse them themselves."""
 
+WITH_WORDS = frozenset({"deny", "history", *fix_explain.COMMANDS})
+"""Commands that end with words of a text, in which an apostrophe may stand alone."""
+
 COMMANDS: dict[str, Command] = {
     **status.COMMANDS,
     **turn_list.COMMANDS,

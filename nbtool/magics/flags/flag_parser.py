@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
-from nbtool.text import shorten
+from nbtool.text import SPACES, shorten
 from nbtool.view.page_messages import is_valid_name
 
 _MENTION = re.compile(r"(?<![\\\w])(?:([$&])`([A-Za-z_]\w*)`|(&)`([A-Za-z_][\w-]*\.[\w./-]+)`)")
@@ -260,6 +260,24 @@ def _add_run(parser: Parser) -> None:
     add("-q", "--quiet", action="store_true", help="show no output; use -o for the result")
 
 
+def split_words(line: str, *, is_text: bool = False) -> list[str]:
+    """Split a magic's line as a shell does; any space separates words, such as one without a break from a page.
+
+    In a text of free words an apostrophe may stand alone.
+
+    Raises:
+        ValueError: a quotation mark is not closed.
+    """
+    words = shlex.shlex(line, posix=True, punctuation_chars=False)
+    words.whitespace, words.whitespace_split, words.commenters = SPACES, True, ""
+    try:
+        return list(words)
+    except ValueError:
+        if is_text:
+            return line.split()
+        raise
+
+
 def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
     """Parse a magic's line.
 
@@ -272,7 +290,7 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
             fix="Put the prompt into the body of the cell.",
         )
     try:
-        words = shlex.split(line)
+        words = split_words(line)
     except ValueError as error:
         raise BadUsage(f"%%chat: the line cannot be parsed ({error}).", fix="Close the quotation mark.") from None
     if len(words) > MAX_WORDS:
