@@ -56,6 +56,7 @@ class Engine:
         self._needs_price = is_limited or any(getattr(plugin, "needs_price", False) for plugin in plugins)
         self._needs_listed_price = any(getattr(plugin, "needs_listed_price", False) for plugin in plugins)
         self._cleanups: list[Hook] = []
+        self._other_errors: list[BaseException] = []
         self._outcome = Outcome()
         self._requests = Requests(
             turn, endpoint, self._hooks, self._outcome, system, options, stream=stream, reply_source=reply_source
@@ -98,24 +99,27 @@ class Engine:
     async def _status_of(self, work: asyncio.Future[None], *, in_time: bool) -> TurnStatus:
         error = work.exception() if work.done() and not work.cancelled() else None
         if self._turn.cancel.is_set:
-            if error and (isinstance(error, HookFailed) or not isinstance(error, NbtoolError)):
-                self._outcome.errors.append(error)  # a real error takes precedence over a simultaneous stop
+            errors = [error, *self._other_errors] if error else self._other_errors
+            # A real error takes precedence over a simultaneous stop.
+            real = [one for one in errors if isinstance(one, HookFailed) or not isinstance(one, NbtoolError)]
+            self._outcome.errors.extend(real)
             return "cancelled"
         if not in_time:
             limit = LimitReached(f"The turn took longer than {self._turn.limits.seconds:g} s and was stopped.")
             self._outcome.end_reason = "seconds"
-            await self._report(limit)
+            await self._report(limit, *self._other_errors)
             return "timeout"
         if error is None:
             return "completed" if work.done() and not work.cancelled() else "cancelled"
-        await self._report(error)
+        await self._report(error, *self._other_errors)
         return "error"
 
-    async def _report(self, error: BaseException) -> None:
-        self._outcome.error_phase = "" if self._outcome.errors else self._outcome.phase
-        self._outcome.errors.append(error)
-        text = str(error) if isinstance(error, NbtoolError) else f"{type(error).__name__}: {error}"
-        await self._turn.emit(ErrorRaised(self._outcome.phase, text, error=type(error).__name__))
+    async def _report(self, *errors: BaseException) -> None:
+        for error in errors:
+            self._outcome.error_phase = "" if self._outcome.errors else self._outcome.phase
+            self._outcome.errors.append(error)
+            text = str(error) if isinstance(error, NbtoolError) else f"{type(error).__name__}: {error}"
+            await self._turn.emit(ErrorRaised(self._outcome.phase, text, error=type(error).__name__))
 
     async def _rounds(self) -> None:
         await self._run_start_hooks()
@@ -214,7 +218,7 @@ class Engine:
         ]
         try:
             work = [hook.run(context) for hook, context in zip(hooks, contexts, strict=True)]
-            await _run_all(work, self._turn.limits.hooks.drain)
+            await _run_all(work, self._turn.limits.hooks.drain, self._other_errors)
         finally:
             for context in contexts:
                 context.is_open = False
@@ -233,15 +237,12 @@ class Engine:
                 try:
                     await ending.run_hook(hook)
                 except NbtoolError as error:
-                    self._outcome.phase = "hook"
-                    outcome.status = ending.final_status(outcome.status)
-                    await self._report(error)
+                    await self._report_end(error, ending)
         for cleanup in reversed(self._cleanups):
             try:
                 await ending.run_hook(cleanup)
             except NbtoolError as error:
-                self._outcome.phase = "hook"
-                await self._report(error)
+                await self._report_end(error, ending)
         outcome.text = turn.text or next((r.answer for r in reversed(outcome.rounds) if r.text.strip()), "")
         meter = turn.meter
         await turn.emit(
@@ -258,14 +259,28 @@ class Engine:
             )
         )
 
+    async def _report_end(self, error: NbtoolError, ending: TurnEnding) -> None:
+        """Report the error of an end hook or a clean-up; the turn of which it is the first error ends with it."""
+        self._outcome.phase = "hook"
+        self._outcome.status = ending.final_status(self._outcome.status)
+        await self._report(error)
 
-async def _run_all(work: Sequence[Coroutine[Any, Any, Any]], drain_seconds: float) -> None:
-    """Run the coroutines concurrently; the first error stops the others. A single one needs no task."""
+
+async def _run_all(
+    work: Sequence[Coroutine[Any, Any, Any]], drain_seconds: float, other_errors: list[BaseException]
+) -> None:
+    """Run the coroutines concurrently; the first error stops the others. A single one needs no task.
+
+    The errors of the others, until they have stopped, go to `other_errors`.
+    """
     if len(work) == 1:
         await work[0]
         return
     tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         await asyncio.gather(*tasks)
-    finally:
+    except BaseException as first:
         await shield_until_done(stop_all(tasks, drain_seconds))
+        errors = (task.exception() for task in tasks if task.done() and not task.cancelled())
+        other_errors.extend(error for error in errors if error and error is not first)
+        raise

@@ -47,8 +47,8 @@ class TurnEnding:
         task.result()
 
     def final_status(self, status: TurnStatus) -> TurnStatus:
-        """Return the status of a turn after an end hook failed; a cancelled turn stays cancelled."""
-        if status == "cancelled":
+        """Return the status of a turn after an end hook or a clean-up failed; only a completed one has another."""
+        if status != "completed":
             return status
         return "timeout" if self._is_timeout else "error"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -161,6 +162,65 @@ def test_a_clean_up_that_fails_is_reported_as_one() -> None:
     ran = run(["Hello"], Littering())
 
     assert str(ran.outcome.error) == "The plugin Littering failed in a clean-up: ValueError: no end"
+    assert ran.outcome.status == "error"
+    assert [event.status for event in ran.of("turn_ended")] == ["error"]
+
+
+def test_a_clean_up_that_fails_leaves_a_turn_stopped_that_was_stopped() -> None:
+    class Littering:
+        def on_turn_start(self, _: TurnContext) -> object:
+            def clean_up() -> None:
+                raise ValueError("no end")
+
+            return clean_up
+
+        def on_before_request(self, context: RequestContext) -> None:
+            context.turn.cancel.cancel()
+
+    ran = run(["Hello"], Littering())
+
+    assert ran.outcome.status == "cancelled"
+    assert "no end" in str(ran.outcome.error)
+
+
+class FailsAfterAReply:
+    """Fails after a reply, at once, after a turn of the loop, or when another plugin has failed."""
+
+    def __init__(self, name: str, when: str = "") -> None:
+        self.name, self.when = name, when
+
+    async def on_after_request(self, _: object) -> None:
+        try:
+            if self.when == "stopped":
+                await asyncio.Event().wait()
+            elif self.when == "later":
+                await asyncio.sleep(0)
+        finally:
+            raise ValueError(self.name)
+
+
+@pytest.mark.parametrize("when", ["", "later", "stopped"])
+def test_each_plugin_that_fails_after_a_reply_is_told(when: str) -> None:
+    ran = run(["Hello"], FailsAfterAReply("one", "later" if when == "later" else ""), FailsAfterAReply("two", when))
+
+    assert isinstance(ran.outcome.error, BaseExceptionGroup)
+    assert all(name in str(ran.outcome.error.exceptions) for name in ("one", "two"))
+    assert [event.text.rpartition(" ")[2] for event in ran.of("error_raised")] == ["one", "two"]
+    assert ran.outcome.status == "error"
+
+
+def test_two_functions_that_fail_after_a_reply_are_told() -> None:
+    both = threading.Barrier(2)
+
+    class Fails:
+        def on_after_request(self, _: object) -> None:
+            both.wait(10)
+            raise ValueError("no")
+
+    ran = run(["Hello"], Fails(), Fails())
+
+    assert isinstance(ran.outcome.error, BaseExceptionGroup)
+    assert len(ran.of("error_raised")) == 2
 
 
 def test_a_turn_with_several_errors_names_no_phase_of_its_error() -> None:
