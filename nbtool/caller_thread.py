@@ -12,7 +12,6 @@ import queue
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from nbtool.clock import monotonic
 from nbtool.errors import Cancelled
 from nbtool.loop import POLL_SECONDS, BlockedNotice, warn_blocked
 from nbtool.threadless import new_queue, suspension
@@ -119,9 +119,9 @@ class CallerThread:
         try:
             if on_start:
                 on_start()
-            deadline = None if seconds is None else time.monotonic() + seconds
+            deadline = None if seconds is None else monotonic() + seconds
             while not future.done():
-                if deadline and time.monotonic() > deadline:
+                if deadline and monotonic() > deadline:
                     raise TimeoutError
                 on_tick()
                 blocked.poll()

@@ -12,7 +12,6 @@ import contextvars
 import os
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
@@ -22,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
+from nbtool.clock import monotonic, new_event_loop
 from nbtool.errors import NbtoolError
 from nbtool.threadless import SharedLoop, copy_result, new_event, suspension
 
@@ -60,7 +60,7 @@ class BackgroundLoop:
     """The asyncio loop of nbtool, in a daemon thread of its own."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         self._thread = LoopThread(target=self._run, name="nbtool", daemon=True)
         self._thread.start()
 
@@ -133,12 +133,12 @@ class LoopWatch:
         """
         if self._responded.is_set():
             self._ping()
-        elif time.monotonic() > self._ends:
+        elif monotonic() > self._ends:
             raise TimeoutError
 
     def _ping(self) -> None:
         self._responded.clear()
-        self._ends = time.monotonic() + BLOCKED_SECONDS
+        self._ends = monotonic() + BLOCKED_SECONDS
         background_loop().call_soon(self._responded.set)
 
 

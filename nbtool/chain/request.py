@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from nbtool.chain.outcome import Outcome
 from nbtool.chain.price_check import require_known_cost
 from nbtool.chain.request_size import exceeds_budget
 from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
+from nbtool.clock import monotonic
 from nbtool.errors import IncompleteReply, LimitReached
 from nbtool.events import Delta, MessageAppended, Notice, ReplyFinished, RequestStarted, Retrying, StreamNotice
 from nbtool.messages import Message, user
@@ -105,7 +105,7 @@ class Requests:
 
     async def _read_reply(self, request: RequestContext, purpose: RequestPurpose) -> Reply:
         """Send a request and read its reply; what was received is kept, even if this raises."""
-        turn, endpoint, start = self.turn, self.endpoint, time.monotonic()
+        turn, endpoint, start = self.turn, self.endpoint, monotonic()
         max_calls = max(MAX_REPLY_CALLS, turn.limits.call_limit)
         builder = ReplyBuilder(wire=endpoint.dialect, host=endpoint.host, model=endpoint.model, max_calls=max_calls)
         try:
@@ -117,7 +117,7 @@ class Requests:
             self.outcome.rounds.append(reply)
             if reply.message.parts or reply.complete:
                 await self.append(without_calls(reply.message) if purpose.is_final else reply.message)
-            await self._finish(request.round, reply, time.monotonic() - start)
+            await self._finish(request.round, reply, monotonic() - start)
         return reply
 
     async def _finish(self, round: int, reply: Reply, seconds: float) -> None:

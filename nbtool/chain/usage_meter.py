@@ -5,13 +5,13 @@ A budget for all turns of a chat is `nbtool/plugins/budget.py`.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from nbtool.chain.limits import MAX_ROUNDS, Limits
+from nbtool.clock import monotonic
 from nbtool.errors import LimitReached
 from nbtool.events import EndReason
 from nbtool.messages import Usage
@@ -55,7 +55,7 @@ class Meter:
     rounds: int = 0
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=monotonic)
     unpriced: int = 0
     price_of: Callable[[Usage], float] | None = None
     estimate_of: Callable[[Usage], float] | None = None
@@ -121,7 +121,7 @@ class Meter:
     @property
     def seconds(self) -> float:
         """How long the turn has lasted."""
-        return time.monotonic() - self.started
+        return monotonic() - self.started
 
 
 def budget_error(reached: ReachedLimit) -> LimitReached:

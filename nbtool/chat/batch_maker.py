@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -38,6 +37,7 @@ from nbtool.chat.rerun.operations import Resume
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.chat.turn_settings import TurnSettings
+from nbtool.clock import monotonic
 from nbtool.errors import BadUsage, JournalError, MissingKey
 from nbtool.events import Event
 from nbtool.plugins.budget import Budget, Price, find_given_price
@@ -105,9 +105,9 @@ class BatchMaker:
     @cached_property
     def key(self) -> BatchKey:
         """The inputs that all prompts share; slow where objects are large."""
-        began = time.monotonic()
+        began = monotonic()
         key = BatchKey.of(self._inputs, self.settings.limits or self.parts.limits)
-        self._key_seconds = time.monotonic() - began
+        self._key_seconds = monotonic() - began
         return key
 
     def record_own_changes(self) -> None:

@@ -14,6 +14,7 @@ from nbtool.annotation_kinds import Range, Seconds
 from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.config import NbTool
+from nbtool.magics.kernel.cell_end import CellEnd, put_debugger_back, skip_debugger
 from nbtool.magics.notebook.earlier_chat_lookup import describe_earlier_chat
 from nbtool.magics.own_input import OwnInput
 from nbtool.map_progress import MapProgress, ProgressView, set_progress_view
@@ -107,7 +108,7 @@ class ChatMagics(Magics):
         return [*lines, "\n"] if len(lines) == 1 and any(word in BODYLESS_FLAGS for word in words) else lines
 
 
-class UnattendedUsageError(UsageError):
+class UnattendedUsageError(CellEnd, UsageError):
     """An error of usage in a run that nobody watches: papermill logs the error of a cell, and not what it printed."""
 
     def _render_traceback_(self) -> list[str]:
@@ -149,6 +150,7 @@ def load(shell: Any) -> None:
     shell.configurables.append(settings)
     shell.input_transformers_cleanup.append(magics.allow_empty_body)
     magics.input.install(shell)
+    skip_debugger(shell)
     add_completer(shell, magics.completer)
     set_code_runner(lambda code: _run(shell, code))
     set_login_asker(lambda request: _ask_login(shell, name, request))
@@ -254,6 +256,7 @@ def unload(shell: Any) -> None:
         shell.configurables.remove(one)
     shell.input_transformers_cleanup.remove(magics.allow_empty_body)
     magics.input.remove(shell)
+    put_debugger_back(shell)
     remove_completer(shell, magics.completer)
     set_code_runner(None)
     set_login_asker(None)

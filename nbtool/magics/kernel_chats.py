@@ -186,7 +186,7 @@ class KernelChats:
         """
         if line_text.startswith(MISPLACED):
             raise BadUsage(
-                f"%%{self.magic} has to be the first line of its cell, and only comments may stand above it; nothing ran.",
+                f"%%{self.magic} has to be the first line of its cell, with only comments above it; nothing ran.",
                 fix="Move the lines above it into a cell of their own.",
             )
         if len(line_text) > MAX_LINE:

@@ -16,7 +16,7 @@ from nbtool.magics.notebook.own_magic import MISPLACED, OwnMagic
 _BEFORE_A_LINE = frozenset({tokenize.INDENT, tokenize.DEDENT})
 
 
-class OwnLine(TokenTransformBase):  # type: ignore[misc]  # IPython has no types
+class OwnLine(TokenTransformBase):
     """A line of the line magic, anywhere in a cell; and the cell magic below other lines, which is an error."""
 
     own: ClassVar[OwnMagic]

@@ -7,7 +7,6 @@ https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +15,7 @@ from nbtool import events
 from nbtool.argument_check import check_arguments
 from nbtool.audience import for_audience
 from nbtool.chain.hooks import EventContext, RequestContext
+from nbtool.clock import monotonic
 from nbtool.errors import BadUsage
 from nbtool.event_filter import EventFilter
 from nbtool.plugins import semconv
@@ -93,7 +93,7 @@ class Telemetry:
             if type(event) in events.DELTAS:
                 if spans.is_waiting and spans.request:
                     spans.is_waiting = False
-                    spans.request.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - spans.start)
+                    spans.request.set_attribute("gen_ai.response.time_to_first_chunk", monotonic() - spans.start)
                 return
             if shown := spans.filter.feed(event):
                 self._handle_event(spans, shown, turn_id)
@@ -106,7 +106,7 @@ class Telemetry:
     def _handle_event(self, spans: _TurnSpans, event: events.Event, turn_id: str) -> None:
         match event:
             case events.RequestStarted() if not event.given:
-                spans.start, spans.is_waiting = time.monotonic(), True
+                spans.start, spans.is_waiting = monotonic(), True
                 content = self._request_content.pop(turn_id, {})
                 spans.request = self._start_request(spans, event, {} if spans.filter.has_no_content else content)
             case events.ReplyFinished() if spans.request:

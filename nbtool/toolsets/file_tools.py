@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import time
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import Path
 
 from nbtool.argument_check import check_arguments
+from nbtool.clock import monotonic
 from nbtool.errors import ToolFailed
 from nbtool.text import format_number
 from nbtool.tools.approval import Policy
@@ -95,18 +95,18 @@ class _FileFunctions:
         lines: list[str] = []
         if len(pattern) > MAX_PATTERN:
             raise ToolFailed(f"Expected a pattern of at most {MAX_PATTERN} characters.")
-        queue, scanned, deadline = [path.rstrip("/") or path], 0, time.monotonic() + LISTING_SECONDS
-        while queue and scanned < MAX_SCANNED and len(lines) < MAX_LISTED and time.monotonic() < deadline:
+        queue, scanned, deadline = [path.rstrip("/") or path], 0, monotonic() + LISTING_SECONDS
+        while queue and scanned < MAX_SCANNED and len(lines) < MAX_LISTED and monotonic() < deadline:
             folder = queue.pop(0)
             entries = self._list_entries(folder, MAX_SCANNED - scanned, is_first=not scanned)
             scanned += len(entries)
             entries_by_path = {(entry.name if folder == "." else f"{folder}/{entry.name}"): entry for entry in entries}
-            in_time = takewhile(lambda _: time.monotonic() < deadline, entries_by_path.items())
+            in_time = takewhile(lambda _: monotonic() < deadline, entries_by_path.items())
             lines += [_describe_entry(name, entry) for name, entry in in_time if _matches_pattern(name, entry, pattern)]
             queue += [
                 name for name, entry in entries_by_path.items() if deep and entry.is_folder and _is_printable_name(name)
             ]
-        is_late = time.monotonic() >= deadline
+        is_late = monotonic() >= deadline
         is_cut = bool(queue) or is_late or scanned >= MAX_SCANNED or len(lines) > MAX_LISTED
         hint = "; there are more: use a folder or a pattern" if is_cut else ""
         return "\n".join([*lines[:MAX_LISTED], f"[{format_number(min(len(lines), MAX_LISTED))} listed{hint}]"])

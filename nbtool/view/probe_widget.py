@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
@@ -13,6 +12,7 @@ import anywidget
 import traitlets
 from pydantic import TypeAdapter
 
+from nbtool.clock import monotonic
 from nbtool.view.assets import read_asset
 from nbtool.view.message_envelope import CLOSED, is_for_widget, validate_content
 from nbtool.view.protocol import PageReport
@@ -38,7 +38,7 @@ class ProbeWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships
         self.report: PageReport | None = None
         self.seconds: dict[Way, float] = {}
         self.is_heard = threading.Event()
-        self.created_at, self._receiving = time.monotonic(), threading.Lock()
+        self.created_at, self._receiving = monotonic(), threading.Lock()
         model_id = uuid4().hex  # the control channel finds the widget by it
         listen(model_id, self)
         super().__init__(model_id=model_id, nonce=uuid4().hex, place=model_id)
@@ -64,7 +64,7 @@ class ProbeWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships
             return False
         with self._receiving:
             self.report = self.report or report
-            self.seconds.setdefault(way, time.monotonic() - self.created_at)
+            self.seconds.setdefault(way, monotonic() - self.created_at)
         self.is_heard.set()
         return True
 

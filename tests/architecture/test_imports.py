@@ -73,8 +73,8 @@ def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
     assert rules.allowed["errors"] == frozenset()
     assert rules.allowed["chain"] == {
         "annotation_kinds", "argument_check", "audience", "errors", "event_filter", "ids", "messages", "events",
-        "event_json", "json_schema", "settings", "loop", "policy", "sign_in", "thread_pool", "threadless", "text",
-        "usage", "wire.base", "wire.reply",
+        "clock", "event_json", "json_schema", "settings", "loop", "policy", "sign_in", "thread_pool", "threadless",
+        "text", "usage", "wire.base", "wire.reply",
     }  # fmt: skip
     assert rules.allowed["practice"] == rules.allowed["testing"]
     assert rules.allowed["magics"] is None

@@ -200,7 +200,7 @@ class FailsAfterAReply:
 
 
 @pytest.mark.parametrize("when", ["", "later", "stopped"])
-def test_each_plugin_that_fails_after_a_reply_is_told(when: str) -> None:
+def test_each_plugin_that_fails_after_a_reply_is_reported(when: str) -> None:
     ran = run(["Hello"], FailsAfterAReply("one", "later" if when == "later" else ""), FailsAfterAReply("two", when))
 
     assert isinstance(ran.outcome.error, BaseExceptionGroup)
@@ -209,7 +209,7 @@ def test_each_plugin_that_fails_after_a_reply_is_told(when: str) -> None:
     assert ran.outcome.status == "error"
 
 
-def test_two_functions_that_fail_after_a_reply_are_told() -> None:
+def test_two_functions_that_fail_after_a_reply_are_reported() -> None:
     both = threading.Barrier(2)
 
     class Fails:

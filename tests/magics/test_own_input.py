@@ -51,7 +51,7 @@ def test_a_request_for_help_is_left_to_ipython(shell: Any, form: str) -> None:
     assert "pinfo" in shell.transform_cell(form)
 
 
-def test_questions_in_a_block_and_texts_of_several_lines_are_told_apart(shell: Any) -> None:
+def test_questions_in_a_block_and_texts_of_several_lines_are_distinguished(shell: Any) -> None:
     cell = "if True:\n    %chat explain why?\ntext = '''\n%chat fix why?\n%%chat\n'''\n"
     actual = shell.transform_cell(cell)
 
@@ -72,7 +72,7 @@ def test_questions_in_a_block_and_texts_of_several_lines_are_told_apart(shell: A
         "#\n" * 50,
     ],
 )
-def test_comments_may_stand_above_a_cell_magic(shell: Any, above: str) -> None:
+def test_comments_above_a_cell_magic_are_allowed(shell: Any, above: str) -> None:
     assert shell.run_cell(f"{above}%%chat -q -m practice:fast -o answer\nHello").success
     assert shell.user_ns["answer"].prompt.text == "Hello"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from bisect import insort
 from collections import Counter, deque
 from collections.abc import Callable
 
 from nbtool.chat.batch.answers import Answer
+from nbtool.clock import monotonic
 from nbtool.errors import NbtoolError
 from nbtool.events import EndReason
 from nbtool.map_progress import CUTTING_REASONS, MapProgress, MapState
@@ -43,7 +43,7 @@ class MapCounts:
         *,
         max_tokens: int | None = None,
         max_usd: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._total, self._clock = total, clock
         self._max_tokens, self._max_usd = max_tokens, max_usd

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from typing import TextIO
 
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.status_line import cut_text, status_line, undecided_text
+from nbtool.clock import monotonic
 from nbtool.errors import Cancelled, NbtoolError
 from nbtool.loop import background_loop
 from nbtool.map_progress import CONTINUE_FIX, MapProgress, ProgressView, get_progress_view
@@ -161,12 +161,12 @@ class ProgressLine:
     @property
     def is_due(self) -> bool:
         """Whether a text would be shown now."""
-        return self._stream is not None and time.monotonic() - self._last >= INTERVAL
+        return self._stream is not None and monotonic() - self._last >= INTERVAL
 
     def show(self, text: str) -> None:
         """Update the line, at most once per `INTERVAL`."""
         if self._stream and self.is_due:
-            self._last = time.monotonic()
+            self._last = monotonic()
             self._write(self._stream, text)
             self._width = len(text)
 

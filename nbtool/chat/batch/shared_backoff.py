@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Self
 
+from nbtool.clock import monotonic
 from nbtool.errors import ConnectionFailed, NbtoolError, ProviderError, RateLimited, ServerOverloaded, TimedOut
 from nbtool.wire.transport.retry import RetryPolicy
 
@@ -33,7 +33,7 @@ class SharedBackoff:
         per_minute: float | None = None,
         *,
         delays: RetryPolicy = RetryPolicy(),  # noqa: B008 - it is immutable
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._interval = 60.0 / per_minute if per_minute else 0.0

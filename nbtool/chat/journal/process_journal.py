@@ -25,6 +25,7 @@ from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import BUSY_SECONDS, DISK_ERRORS
 from nbtool.chat.journal.sidecar import write_sidecar
 from nbtool.chat.journal.storage import is_in_memory
+from nbtool.clock import monotonic
 from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import event_data
 from nbtool.events import Event
@@ -205,11 +206,11 @@ class Journal:
 
         If the file is locked, they are saved to a sidecar file first: the process may be killed before the wait ends.
         """
-        until = time.monotonic() + seconds
+        until = monotonic() + seconds
         if not self._store.is_locked:
             self.catch_up(BUSY_SECONDS * 1.5)  # long enough to detect a lock
         left = self._write_sidecar() if self._behind and self._store.is_locked else None
-        self.catch_up(max(0.0, until - time.monotonic()))
+        self.catch_up(max(0.0, until - monotonic()))
         if not self._behind:
             if left:
                 left.unlink(missing_ok=True)

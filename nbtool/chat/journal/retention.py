@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from nbtool import settings
 from nbtool.chat.journal import search
 from nbtool.chat.journal.schema import GIVES_SPACE_BACK, pragma_number
+from nbtool.clock import monotonic
 from nbtool.errors import BadUsage
 from nbtool.policy import site_policy
 from nbtool.text import shorten
@@ -152,7 +153,7 @@ def drop_older(connection: sqlite3.Connection, days: float) -> None:
     _run(_drop_older(connection, days), time.sleep)
 
 
-def _run(slices: Iterable[int], between: Callable[[float], None], clock: Callable[[], float] = time.monotonic) -> int:
+def _run(slices: Iterable[int], between: Callable[[float], None], clock: Callable[[], float] = monotonic) -> int:
     """Run slices, each of which returns how many turns it deleted; return how many all did."""
     turns, began = 0, clock()
     for count in slices:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from nbtool.chat.journal.durability import JournalConnection
 from nbtool.chat.journal.filesystem import is_network_path
 from nbtool.chat.journal.log_owner import RECORD, check_owner, forget_owner
+from nbtool.clock import monotonic
 from nbtool.errors import JournalError
 from nbtool.settings import display_path, make_private
 from nbtool.text import shorten
@@ -210,8 +210,8 @@ def _find_damage(connection: sqlite3.Connection, seconds: float = CHECK_SECONDS,
     if pragma_number(connection, "page_count") * pragma_number(connection, "page_size") > max_bytes:
         connection.execute("SELECT * FROM events ORDER BY seq DESC LIMIT 1").fetchone()
         return ""
-    deadline = time.monotonic() + seconds
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, 1_000)
+    deadline = monotonic() + seconds
+    connection.set_progress_handler(lambda: monotonic() > deadline, 1_000)
     try:
         (report,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.OperationalError as error:

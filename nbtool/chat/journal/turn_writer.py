@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nbtool.audience import Hide
 from nbtool.chat.journal.process_journal import Journal
 from nbtool.chat.journal.redaction import with_secrets_hidden
+from nbtool.clock import monotonic
 from nbtool.event_filter import EventFilter, is_withdrawal
 from nbtool.events import CallDecided, CallFinished, CallProgress, CallStarted, Event, TextDelta, ThinkingDelta
 
@@ -37,7 +37,7 @@ class TurnWriter:
         turn_id: str,
         *,
         hide: Hide | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._journal = journal
         self._ids = (chat_id, turn_id)

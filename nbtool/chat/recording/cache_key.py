@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chat.model import Model
 from nbtool.chat.recording.key_part import Part, PartKind
+from nbtool.clock import monotonic
 from nbtool.errors import UnknownReference
 from nbtool.messages import Citation, DateText, Media, Message, ProviderCall, ToolCall, ToolResult
 from nbtool.text import map_text
@@ -93,7 +93,7 @@ def make_key(inputs: TurnInputs) -> CacheKey:
         Part("answer"): hash_json(inputs.answer.schema if inputs.answer else None),
         Part("choices"): (content_hash(inputs.choices) or "unknown")[:DIGEST_CHARS],
     }
-    deadline = time.monotonic() + SECONDS
+    deadline = monotonic() + SECONDS
     unknown = _add_code(parts, inputs)
     parts |= global_reads(inputs.tools, deadline)
     key = _add_objects(parts, inputs, deadline)
@@ -138,7 +138,7 @@ def explain_uncomparable(unknown: Mapping[Part, str]) -> str:
 
 def global_reads(tools: Mapping[str, Tool], deadline: float | None = None) -> dict[Part, str]:
     """Return the parts for global data that tools read by name, if it can be compared."""
-    until = deadline or time.monotonic() + SECONDS
+    until = deadline or monotonic() + SECONDS
     reads: dict[Part, str] = {}
     for name, tool in tools.items():
         reads |= _reads(name, tool, until)
@@ -184,7 +184,7 @@ def _reads(name: str, tool: Tool, deadline: float) -> dict[Part, str]:
     """Return the tables, constants and the like that one tool reads."""
     data = global_data(tool.function)
     digests = {
-        read: content_hash_or_reason(value, seconds=deadline - time.monotonic()).digest for read, value in data.items()
+        read: content_hash_or_reason(value, seconds=deadline - monotonic()).digest for read, value in data.items()
     }
     return {Part("reads", name, read): digest[:DIGEST_CHARS] for read, digest in digests.items() if digest}
 
@@ -203,7 +203,7 @@ def _add_objects(parts: dict[Part, str], inputs: TurnInputs, deadline: float) ->
                 parts, unknown = parts | more, unknown | failures
             continue
         try:
-            code_hash = content_hash_or_reason(inputs.variables.value(entry.name), seconds=deadline - time.monotonic())
+            code_hash = content_hash_or_reason(inputs.variables.value(entry.name), seconds=deadline - monotonic())
         except UnknownReference:
             parts[part] = "gone"
             continue

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from nbtool.chat.conversation import restore
 from nbtool.chat.recording.file import RecordedCall
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.reply_deltas import reply_deltas
+from nbtool.clock import monotonic
 from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.events import (
     CallDecided,
@@ -67,7 +67,7 @@ class Replay:
     context: Sequence[Message]
     runtime: ToolRuntime
     emit: Emit
-    _start: float = field(default_factory=time.monotonic)
+    _start: float = field(default_factory=monotonic)
     _finished: dict[str, CallFinished] = field(default_factory=dict)
     _replies: dict[int, ReplyFinished] = field(default_factory=dict)
     _decided: dict[str, list[CallDecided]] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class Replay:
     def _end_event(
         self, status: TurnStatus, text: str = "", rounds: int = 0, calls: int = 0, error: str = ""
     ) -> TurnEnded:
-        return TurnEnded(status, text, Usage(), rounds, calls, time.monotonic() - self._start, error)
+        return TurnEnded(status, text, Usage(), rounds, calls, monotonic() - self._start, error)
 
     # --- results of calls ------------------------------------------------------------------------------------
 

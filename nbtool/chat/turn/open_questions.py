@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Literal
 
+from nbtool.clock import monotonic
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallStarted, Event, TurnParked
 
 
 class PendingQuestions:
     """Track the events of one turn, on nbtool's loop. `is_parked`: the turn runs on after its cell has ended."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.is_parked = False
         self._questions: dict[str, str] = {}
         self._on_thread: set[str] = set()

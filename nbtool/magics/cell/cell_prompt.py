@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os.path
 from argparse import Namespace as Flags
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any
 
 from nbtool.chat.chat import Chat
@@ -82,7 +82,9 @@ def trim(body: str) -> str:
     lines = body.rstrip().split("\n")
     while lines and not lines[0].strip():
         del lines[0]
-    common = os.path.commonprefix([line[: len(line) - len(line.lstrip())] for line in lines if line.strip()])
+    indents = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(min(indents), max(indents), strict=False))
+    common = "".join(one for one, _ in equal)
     return "\n".join(line.removeprefix(common) for line in lines)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from nbtool.chat.turn import Turn
 from nbtool.errors import NotRecorded
 from nbtool.events import Event, ReplyFinished
+from nbtool.magics.kernel.cell_end import CellEnd
 from nbtool.magics.kernel.cell_messages import has_front_end
 
 STUCK = (
@@ -18,7 +19,7 @@ TURN_FAILED = "The turn failed{output} (see above, or `%chat show`)."
 PARTIAL, NO_OUTPUT = "; partial output is kept", " before any output"
 
 
-class TurnFailed(Exception):
+class TurnFailed(CellEnd, Exception):
     """Ends a cell whose turn failed: one line, no traceback.
 
     The exception text is the error itself, for batch runs; `line` is printed under the cell, where the view
@@ -33,7 +34,7 @@ class TurnFailed(Exception):
         return [self.line]
 
 
-class TurnStopped(KeyboardInterrupt):
+class TurnStopped(CellEnd, KeyboardInterrupt):
     """Ends the cell of a stopped turn, so that the cells after it do not run; its text is the notice to print."""
 
     def _render_traceback_(self) -> list[str]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from nbtool.chat.turn import Turn
+from nbtool.clock import monotonic
 
 LINGER_SECONDS = 1.0
 """How long further interrupts are ignored after an interrupted cell's turn has ended."""
@@ -67,11 +67,11 @@ class Interrupts:
 
     def linger(self, seconds: float) -> None:
         """Ignore interrupts while the cell ends: they would cut its last output short."""
-        self._until = time.monotonic() + seconds
+        self._until = monotonic() + seconds
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
-        is_over = self._until is not None and time.monotonic() > self._until
+        is_over = self._until is not None and monotonic() > self._until
         if (
             self._turn.caller_thread.is_interrupting or is_over
         ):  # the first is nbtool's own, which stops a synchronous tool
@@ -79,12 +79,12 @@ class Interrupts:
             return
         is_first, self.is_received = not self.is_received, True
         if (is_first or self._is_caught()) and self._is_open and not self._turn.done.done():
-            self._passed_on = time.monotonic()
+            self._passed_on = monotonic()
             self._former(number, frame)
 
     def _is_caught(self) -> bool:
         """Whether the tool that runs has caught the former interrupt."""
-        is_long_ago = self._passed_on is not None and time.monotonic() - self._passed_on > self._again_seconds
+        is_long_ago = self._passed_on is not None and monotonic() - self._passed_on > self._again_seconds
         return is_long_ago and not self._turn.caller_thread.is_free
 
 

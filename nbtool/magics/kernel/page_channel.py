@@ -7,13 +7,13 @@ one kernel only the one that started the cell answers. Its answers arrive while 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from nbtool.clock import monotonic
 from nbtool.magics.kernel.broadcast import BroadcastListener
 from nbtool.magics.kernel.cell_messages import KernelListener, cell_id, has_front_end, listener_for
 from nbtool.threadless import WaitEvent, new_event
@@ -74,7 +74,7 @@ class PageChannel:
                 identifier = uuid4().hex
                 self._in_cell(lambda: self._listen(identifier))
                 self._comm = self._in_cell(lambda: self._create(identifier))
-                self._opened_at = time.monotonic()
+                self._opened_at = monotonic()
             return self._comm is not None
 
     def is_open(self, seconds: float | None = None) -> bool:
@@ -82,7 +82,7 @@ class PageChannel:
         if not self.open():
             return False
         limit = self._hello_seconds if seconds is None else seconds
-        self._wait(self._hello, self._opened_at + limit - time.monotonic())
+        self._wait(self._hello, self._opened_at + limit - monotonic())
         return self._hello.event.is_set() and not self._is_closed
 
     def request(self, message: Mapping[str, Any], *, changes: bool = False) -> dict[str, Any] | None:
@@ -130,8 +130,8 @@ class PageChannel:
     def _wait(self, waiting: _Waiting, seconds: float) -> dict[str, Any] | None:
         """Wait for an answer; on the main thread also poll, which ipykernel 6 needs."""
         is_main = threading.current_thread() is threading.main_thread()
-        deadline = time.monotonic() + seconds
-        while not waiting.event.wait(WAIT_SECONDS) and time.monotonic() < deadline and not self._is_closed:
+        deadline = monotonic() + seconds
+        while not waiting.event.wait(WAIT_SECONDS) and monotonic() < deadline and not self._is_closed:
             if is_main and self._listener is not None:
                 self._listener.poll()
         return waiting.answer

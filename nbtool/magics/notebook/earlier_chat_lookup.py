@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from nbtool import settings
+from nbtool.clock import monotonic
 from nbtool.errors import JournalError, SettingsError
 from nbtool.ids import short_id
 
@@ -59,10 +60,10 @@ def last_chat(
     # Imported here, so that only notebooks with a journal pay for it.
     from nbtool.chat.journal import queries, schema  # noqa: PLC0415
 
-    until = time.monotonic() + seconds
+    until = monotonic() + seconds
     try:
         with closing(schema.open_to_read(path, busy_seconds=0)) as connection:
-            connection.set_progress_handler(lambda: time.monotonic() > until, steps)
+            connection.set_progress_handler(lambda: monotonic() > until, steps)
             found = queries.last_cell_chat(connection, notebook, time.time())
     except (*schema.DISK_ERRORS, JournalError):
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
+from nbtool.clock import monotonic
 from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.magics.kernel.control_channel import control_channel_for
 
@@ -51,8 +52,8 @@ def probe_page(shell: Any, *, seconds: float = PROBE_SECONDS) -> ProbeWidget:
 
 def _wait(widget: ProbeWidget, seconds: float, listener: Any) -> None:
     """Wait for the page, and then a little longer for its other way."""
-    deadline = time.monotonic() + seconds
-    while len(widget.seconds) < 2 and time.monotonic() < deadline:
+    deadline = monotonic() + seconds
+    while len(widget.seconds) < 2 and monotonic() < deadline:
         if listener:
             listener.poll()
         if widget.is_heard.wait(POLL_SECONDS) and widget.seconds:

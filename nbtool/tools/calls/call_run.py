@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -220,10 +219,10 @@ async def _record_start(bound: BoundCall, runtime: ToolRuntime, record: CallReco
     """
     tool = bound.tool
     thread_name = "loop" if tool.is_async else runner_for(tool, runtime.caller_thread).name
-    record.status, record.started = "running", time.time()
+    started = record.begin()
     record.is_guarded = record.is_guarded or _may_be_withheld(tool, runtime)
     started_event = CallStarted(
-        record.call_id, record.started, thread_name, record.edited, record.is_guarded, {**record.resolved}
+        record.call_id, started, thread_name, record.edited, record.is_guarded, {**record.resolved}
     )
     try:
         await runtime.emit(started_event)

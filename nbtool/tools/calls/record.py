@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbtool.clock import monotonic
 from nbtool.events import WHOLE_RESULT, CallDecided, CallFinished, CallStatus, ResolvedArgument
 from nbtool.messages import Media, ToolCall, ToolResult
 from nbtool.tools.approval.decisions import BY_NO_DECISION
@@ -75,6 +76,7 @@ class CallRecord:
     qualified_name: str = ""
     started: float | None = None
     ended: float | None = None
+    _began: float = field(default=0.0, repr=False)
     decisions: list[CallDecided] = field(default_factory=list)
 
     @property
@@ -112,13 +114,24 @@ class CallRecord:
         """Seconds from the start of the tool to its end, without the wait for decisions; 0 if it never started."""
         return max(0.0, self.ended - self.started) if self.started and self.ended else 0.0
 
+    def begin(self) -> float:
+        """Set the start to now, and return it, in seconds since the epoch."""
+        self.status, self.started, self._began = "running", time.time(), monotonic()
+        return self.started
+
+    def stop(self) -> None:
+        """Set the end to now: as long after the start as the call took, whatever happened to the clock meanwhile."""
+        self.ended = time.time() if not (self.started and self._began) else self.started + monotonic() - self._began
+
     def finish(self, status: CallStatus, shown: str, reason: str = "", model_reason: str | None = None) -> None:
         """Set the outcome, once; without a `model_reason` the whole reason may be sent to a model.
 
         A call that did not run has no start, although its thread was requested.
         """
         self.started = None if status == "not_run" else self.started
-        self.status, self.shown, self.reason, self.ended = status, shown, reason, self.ended or time.time()
+        if not self.ended:
+            self.stop()
+        self.status, self.shown, self.reason = status, shown, reason
         self.model_reason = reason if model_reason is None else model_reason
 
     def override_text(self, texts: Mapping[str, str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -65,7 +64,7 @@ class ResultDelivery:
         Raises:
             CallEnded: nothing is delivered, or a person withheld it.
         """
-        self.record.ended = time.time()  # a result that waits for a person takes no longer
+        self.record.stop()  # a result that waits for a person takes no longer
         if tool_run.status == "unknown":
             raise CallEnded("unknown", f"{UNKNOWN_REASONS[tool_run.remaining]}: its outcome is unknown.")
         if tool_run.status == "cancelled":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import time
 from dataclasses import dataclass
 from typing import Any, Self
+
+from nbtool.clock import monotonic
 
 MAX_BYTES = 8 * 1024**3
 """Maximum number of bytes read of one object; SHA-256 processes one to two GB per second with processor support."""
@@ -68,7 +69,7 @@ class Hasher:
 
     def clock(self) -> float:
         """Return the current time in seconds."""
-        return time.monotonic()
+        return monotonic()
 
     def hash_other(self, value: Any) -> bool:  # noqa: ARG002 - for subclasses
         """Hash a value of another type; return whether that was possible."""

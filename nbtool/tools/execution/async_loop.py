@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, cast
 
+from nbtool.clock import new_event_loop
 from nbtool.errors import ToolFailed
 from nbtool.loop import LoopThread, reset_after_fork
 from nbtool.thread_pool import Outcome
@@ -158,7 +159,7 @@ class _ToolLoop:
 
     def __init__(self, loops: ToolLoops) -> None:
         self._loops = loops
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_event_loop()
         self.is_replaced = False
         self._running: set[asyncio.Task[None]] = set()
         LoopThread(target=self._run, name="nbtool-async-tools", daemon=True).start()

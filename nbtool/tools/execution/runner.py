@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from functools import partial
 from typing import Any, Literal
 
 from nbtool.caller_thread import CallerThread
+from nbtool.clock import monotonic
 from nbtool.events import CallStatus
 from nbtool.thread_pool import Outcome
 from nbtool.tools.execution.async_loop import is_tool_loop_free, run_on_tool_loop
@@ -173,8 +173,8 @@ async def _stop(task: asyncio.Task[Outcome], runner: Runner, grace: float) -> Re
 
 
 async def _wait_uncancelled(task: asyncio.Task[Outcome], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not task.done() and (remaining := deadline - time.monotonic()) > 0:
+    deadline = monotonic() + seconds
+    while not task.done() and (remaining := deadline - monotonic()) > 0:
         with suppress(asyncio.CancelledError):  # a second cancellation has no effect on the tool
             await asyncio.wait({task}, timeout=remaining)
 
@@ -289,12 +289,12 @@ class _GeneratorOutput:
         else:
             self._values.append(value)
             self._unreported.append(value if isinstance(value, str) else "")
-        if time.monotonic() - self._last >= self._limits.progress_interval:
+        if monotonic() - self._last >= self._limits.progress_interval:
             await self.flush()
 
     async def flush(self) -> None:
         if self._unreported:
-            text, self._unreported, self._last = "".join(self._unreported), [], time.monotonic()
+            text, self._unreported, self._last = "".join(self._unreported), [], monotonic()
             await self._report(Progress(text, self._fraction))
 
     def result(self) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nbtool.annotation_kinds import Seconds
 from nbtool.argument_check import check_arguments
+from nbtool.clock import monotonic
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
 from nbtool.sign_in import AskLogin
@@ -86,7 +86,7 @@ def mcp_servers(
         raise BadUsage("MCP servers cannot be started on nbtool's own loop.", fix="Start them before the chat.")
     specs = [replace(spec, limits=limits, login_prompt=LoginPrompt(ask_login)) for spec in read_config(config)]
     servers = [McpServer(spec, call_seconds, connect_seconds) for spec in specs]
-    deadline = time.monotonic() + connect_seconds
+    deadline = monotonic() + connect_seconds
     failures = [failure for server in servers if (failure := server.open(deadline, connect_seconds))]
     if failures and len(failures) == len(servers):
         raise failures[0] if len(failures) == 1 else McpFailed(" ".join(map(str, failures)))
@@ -128,8 +128,8 @@ class McpServer:
         """Wait for the first listing until a time of the monotonic clock; return the error if there is one."""
         try:
             if self._spec.uses_oauth and self._spec.login_prompt:
-                self._spec.login_prompt.attend(self._connection.when_open, max(0.0, deadline - time.monotonic()))
-            self._accepted = self._latest = self._connection.open(max(0.0, deadline - time.monotonic()), seconds)
+                self._spec.login_prompt.attend(self._connection.when_open, max(0.0, deadline - monotonic()))
+            self._accepted = self._latest = self._connection.open(max(0.0, deadline - monotonic()), seconds)
             self._instructions = self._connection.instructions
         except (ToolFailed, BadUsage) as error:
             self.close()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any
 
+from nbtool.clock import monotonic
 from nbtool.errors import ToolFailed
 from nbtool.ids import new_id
 from nbtool.messages import ToolCall
@@ -57,7 +57,7 @@ class ScriptRun:
         self._tools = {name: tool for name, tool in call.runtime.tools.tools().items() if name != excluded}
         self._printed: list[str] = []
         self._remaining_chars = MAX_PRINTED
-        self._deadline = time.monotonic() + seconds
+        self._deadline = monotonic() + seconds
         self._call_started: float | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_stopped = False
@@ -65,7 +65,7 @@ class ScriptRun:
     @property
     def remaining_seconds(self) -> float:
         """Seconds left for the script; not counted while it waits for a call."""
-        return self._deadline - (self._call_started or time.monotonic())
+        return self._deadline - (self._call_started or monotonic())
 
     def stop(self) -> None:
         """Stop the script at its next line, and the call that it waits for; called on the loop's thread."""
@@ -141,13 +141,13 @@ class ScriptRun:
     def _call_tool(self, tool: Tool, arguments: dict[str, Any]) -> Any:  # pragma: no cover - traced
         """Make a call from the script's thread, wait for it, and return its raw value."""
         self._check_stop()
-        self._call_started = start = time.monotonic()
+        self._call_started = start = monotonic()
         try:
             record = result_of(asyncio.run_coroutine_threadsafe(self._run_on_loop(tool, arguments), self._loop))
         except CancelledError:
             raise _ScriptStopped from None
         finally:
-            self._deadline += time.monotonic() - start
+            self._deadline += monotonic() - start
             self._call_started = None
         if record.status != "ok":
             raise ToolFailed(f"{tool.name}: {record.shown}")

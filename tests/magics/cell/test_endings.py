@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -75,3 +76,45 @@ def test_where_no_view_says_it_the_line_is_printed(ended: Turn, capsys: pytest.C
     stop_cell(KernelShell(), ended, has_view=False)
 
     assert capsys.readouterr().out == "Stopped. Partial output is kept.\n"
+
+
+@pytest.fixture
+def debuggers(shell: Any, monkeypatch: pytest.MonkeyPatch) -> list[BaseException | None]:
+    """Turn `%pdb` on, and give the exceptions for which IPython's debugger opens, in place of its dialog."""
+    opened: list[BaseException | None] = []
+    monkeypatch.setattr(shell.InteractiveTB, "debugger", lambda **_: opened.append(sys.exc_info()[1]))
+    shell.run_line_magic("pdb", "on")
+    return opened
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%%chat -m practice:fast --timeout 0.000001\nHello",
+        "%%chat -m practice:fast --budget 1\nHello",
+        "%%chat -m practice:fast\nUse &`stop_the_turn`.",
+        "%%chat --no-such-flag\nHello",
+        "%%chat -m practice:fast -v missing\nHello",
+        "%chat show missing",
+        "x = 1\n%%chat\nHello",
+    ],
+)
+def test_no_debugger_opens_for_a_cell_that_ends_without_a_fault_of_code(
+    shell: Any, debuggers: list[BaseException | None], cell: str
+) -> None:
+    shell.run_cell(STOPPING)
+    shell.run_cell(cell)
+
+    assert debuggers == []
+
+
+def test_the_debugger_opens_for_other_errors_and_when_a_person_asks_for_it(
+    shell: Any, debuggers: list[BaseException | None]
+) -> None:
+    shell.run_cell("1 / 0")
+    opened = [type(error) for error in debuggers]
+    shell.run_cell("%%chat -m practice:fast --timeout 0.000001\nHello")
+    shell.run_line_magic("debug", "")
+
+    assert opened == [ZeroDivisionError]
+    assert len(debuggers) == 2

@@ -26,6 +26,7 @@ from nbtool.chat.batch.remote.worker_journal import (
     read_turns,
 )
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
+from nbtool.clock import monotonic
 from nbtool.errors import WorkerLost
 from nbtool.event_json import load_events
 from nbtool.events import Event
@@ -109,10 +110,10 @@ class WorkerTurns:
 
     def _wait_for(self, turn_ids: set[str]) -> set[str]:
         """Wait a little for running turns to end; return those that still run."""
-        until = time.monotonic() + WAIT_SECONDS
+        until = monotonic() + WAIT_SECONDS
         while True:
             running = turn_ids & {turn_id for place in self._places.values() for turn_id in place.running}
-            if not running or time.monotonic() > until:
+            if not running or monotonic() > until:
                 return running
             time.sleep(LOOK_SECONDS)
             self._places = self.engine.run_on_workers(find_place)

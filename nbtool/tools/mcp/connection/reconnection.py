@@ -9,11 +9,11 @@ import asyncio
 import logging
 import math
 import os
-import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from nbtool.clock import monotonic
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.policy import site_policy
 from nbtool.text import left_out, shorten
@@ -183,7 +183,7 @@ class Connection:
                 self._failures += 1
                 limits = self.spec.limits
                 delay = min(limits.max_delay, limits.initial_delay * 2 ** (self._failures - 1))
-                self._retry_at = time.monotonic() + delay
+                self._retry_at = monotonic() + delay
                 self._last_failure = str(error)
                 raise
             except BaseException:
@@ -203,7 +203,7 @@ class Connection:
 
     async def _wait_before_retry(self) -> None:
         """Wait until the next attempt is due, or fail if that takes too long."""
-        remaining = self._retry_at - time.monotonic()
+        remaining = self._retry_at - monotonic()
         if remaining > MAX_WAIT:
             raise McpFailed(self._last_failure, fix=f"Retry in {math.ceil(remaining)} s.")
         if remaining > 0:

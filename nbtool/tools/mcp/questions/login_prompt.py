@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import queue
 import socket
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from nbtool.clock import monotonic
 from nbtool.errors import McpFailed
 from nbtool.sign_in import AskLogin, LoginRequest, get_login_asker
 from nbtool.tools.mcp.catalog.tool_list import server_label
@@ -105,13 +105,13 @@ class LoginPrompt:
     def attend(self, done: Future[Any], seconds: float) -> None:
         """Ask on this thread until a future is done, for at most `seconds` without the time of logins."""
         done.add_done_callback(lambda _: self._requests.put(None))
-        deadline = time.monotonic() + seconds
+        deadline = monotonic() + seconds
         self.is_attended = True
         try:
             while not done.done():
-                item = self._requests.get(timeout=max(0.0, deadline - time.monotonic()))
+                item = self._requests.get(timeout=max(0.0, deadline - monotonic()))
                 if item and _answer(self._ask, *item):
-                    deadline = max(deadline, time.monotonic() + LOGIN_SECONDS)
+                    deadline = max(deadline, monotonic() + LOGIN_SECONDS)
         except queue.Empty:
             pass
         finally:
