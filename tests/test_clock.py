@@ -59,7 +59,7 @@ def test_a_turn_takes_as_long_as_it_takes_while_the_clock_is_stopped() -> None:
 def test_time_limits_are_reached_while_the_clock_is_stopped() -> None:
     with ScriptedWire([[call("hang")], "Done."]) as wire:
         turn = Chat(wire=wire, tools=[tool(hang, run="auto", timeout=0.2)]).send("Go")
-    with ScriptedWire([[call("hang")], "Done."]) as wire:
+    with ScriptedWire([[call("hang")]]) as wire:
         whole = Chat(wire=wire, tools=[tool(hang, run="auto")]).send(
             "Go", settings=TurnSettings(limits=Limits(seconds=0.2))
         )
