@@ -2,11 +2,13 @@
 
 The type of a file is detected from its content first and from its name second. Files that look like secrets are
 refused. A URL is passed to the provider and never fetched here. Files and bytes are sent unchanged, with their metadata
-(a photo can contain its location, see `image_location`). PIL images, figures and arrays are sent as pixels only.
+(a photo can contain its location, see `image_location`); text of UTF-16 and UTF-32 is sent as UTF-8. PIL images,
+figures and arrays are sent as pixels only.
 """
 
 from __future__ import annotations
 
+import codecs
 import mimetypes
 import stat
 import zlib
@@ -29,6 +31,16 @@ MAX_PATH_SHOWN = 200
 
 MAX_ATTACHED = 20 * 1024 * 1024
 """Maximum bytes of one attachment."""
+
+_INSPECTED = 4_096
+"""Bytes by which the encoding of a text is guessed."""
+
+_TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\x1b")
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),  # before UTF-16, whose mark begins alike
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)  # fmt: skip
+"""Byte order marks and the codecs that read and remove them."""
 
 _PRIVATE_KEY = b"PRIVATE KEY-----"
 _ATTACHABLE = "a path, a URL, bytes, a PIL image, a matplotlib figure or an array of uint8"
@@ -67,7 +79,7 @@ def as_media(thing: Any) -> Media:
     if isinstance(thing, str | Path):
         return _of_file(Path(thing))
     if isinstance(thing, bytes | bytearray | memoryview):
-        return Media(_type_of(data := _bounded(bytes(thing), "The bytes"), ""), data=data)
+        return _as_media(_bounded(bytes(thing), "The bytes"), "")
     package = type(thing).__module__.partition(".")[0]
     if package == "PIL" and hasattr(thing, "save"):
         return _png(_of_pil, thing, "The image")
@@ -127,12 +139,12 @@ def _of_file(source: Path) -> Media:
     except (OSError, ValueError, RuntimeError) as error:  # ValueError: a NUL in the name; RuntimeError: no home
         reason = getattr(error, "strerror", None) or error
         raise BadUsage(f"{_display_path(source)} cannot be read ({reason}).", fix="Check the path.") from None
-    _bounded(data, _display_path(source))
-    if _PRIVATE_KEY in data[:200]:
+    media = _as_media(_bounded(data, _display_path(source)), path.name)
+    if _PRIVATE_KEY in (media.data or b"")[:200]:
         raise BadUsage(
             f"{_display_path(source)} contains a private key and was not attached.", fix="Attach another file."
         )
-    return Media(_type_of(data, path.name), data=data, name=path.name)
+    return media
 
 
 def _refuse_secrets(*paths: Path) -> None:
@@ -156,24 +168,56 @@ def _bounded(data: bytes, what: str) -> bytes:
     return data
 
 
-def _type_of(data: bytes, name: str) -> str:
-    """Return the media type of an attachment: detected from its bytes, as text, or else guessed from its name."""
+def _as_media(data: bytes, name: str) -> Media:
+    """Return an attachment with its media type: detected from its bytes, as text, or else guessed from its name.
+
+    Text with the mark of UTF-16 or UTF-32 becomes UTF-8, the only encoding that providers read.
+    """
     if detected := sniff(data):
-        return detected
+        return Media(detected, data=data, name=name)
     guessed = mimetypes.guess_type(name)[0] or ""
-    if _is_text(data):
-        return guessed if guessed.startswith("text/") else "text/plain"
+    if (text := _decode(data)) is not None:
+        mime = guessed if guessed.startswith("text/") else "text/plain"
+        return Media(mime, data=_bounded(text.encode(), name or "The bytes"), name=name)
+    if _says_text(guessed) or _looks_like_text(data):
+        raise BadUsage(
+            f"{name or 'The text'} is not UTF-8 text{_describe_encoding(data)}.",
+            fix="Save it as UTF-8, or attach its text in the right encoding: Path(…).read_text('cp1252').encode().",
+        )
     if guessed in SNIFFED or not guessed.startswith(("image/", "audio/", "video/", "application/")):
         claimed = f"is named {name}, but its content is not {guessed}" if guessed else "has an unknown type"
         raise BadUsage(f"The attachment {claimed}.", fix="Attach an image, a sound, a PDF or a text.")
-    return guessed
+    return Media(guessed, data=data, name=name)
 
 
-def _is_text(data: bytes) -> bool:
+def _decode(data: bytes) -> str | None:
+    """Return the text of UTF-8, or of the encoding that a byte order mark names; None for other bytes."""
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
     try:
-        return "\x00" not in data.decode()
+        text = data.decode(encoding)
     except UnicodeDecodeError:
-        return False
+        return None
+    return None if "\x00" in text else text
+
+
+def _says_text(mime: str) -> bool:
+    return mime.startswith("text/") or mime.endswith(("json", "xml"))
+
+
+def _looks_like_text(data: bytes) -> bool:
+    """Whether bytes without a known type are text of an encoding with a byte for each character."""
+    return not any(byte < 0x20 and byte not in _TEXT_CONTROLS for byte in data[:_INSPECTED])
+
+
+def _describe_encoding(data: bytes) -> str:
+    """Describe what the encoding may be, by the first byte that no UTF-8 has; empty if that says nothing."""
+    if data[:_INSPECTED].count(0) * 4 > len(data[:_INSPECTED]):  # every second byte of Latin text is zero
+        return ", but perhaps UTF-16 without a byte order mark"
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return f", but perhaps Windows-1252 or Latin-1 (byte 0x{data[error.start]:02X} at {error.start:,})"
+    return ""
 
 
 def _png(draw: Callable[[Any], bytes], thing: Any, what: str) -> Media:

@@ -249,3 +249,49 @@ def test_an_image_of_pil_leaves_without_its_metadata_and_a_file_with_it(tmp_path
 
     assert b"SENTINEL" in (as_media(tmp_path / "photo").data or b"")
     assert b"SENTINEL" not in (as_media(Image.open(tmp_path / "photo")).data or b"SENTINEL")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("name", ["data.csv", "notes.txt", "run.log", "data", "script.py"])
+def test_a_text_with_a_byte_order_mark_is_attached_as_utf_8(tmp_path: Path, encoding: str, name: str) -> None:
+    (tmp_path / name).write_bytes("name;préis\nä;1,5\n".encode(encoding))
+    media = as_media(tmp_path / name)
+
+    assert media.mime.startswith("text/")
+    assert (media.data or b"").decode().removeprefix("\ufeff") == "name;préis\nä;1,5\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "hint"),
+    [
+        ("latin-1", "Windows-1252 or Latin-1"),
+        ("cp1252", "byte 0xE9 at 7"),
+        ("utf-16-le", "UTF-16 without"),
+        ("utf-16-be", "UTF-16 without"),
+    ],
+)
+@pytest.mark.parametrize("name", ["data.csv", "notes.txt", "page.html", "data.json"])
+def test_a_text_of_another_encoding_is_refused_with_its_name(
+    tmp_path: Path, encoding: str, hint: str, name: str
+) -> None:
+    (tmp_path / name).write_bytes("name;préis\nä;1,5\n".encode(encoding))
+
+    with pytest.raises(BadUsage, match=rf"{name} is not UTF-8 text.*{hint}.*Save it as UTF-8"):
+        as_media(tmp_path / name)
+
+
+def test_a_text_without_a_type_is_refused_by_its_encoding_and_other_bytes_by_their_type(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_bytes("préis\n".encode("latin-1"))
+    (tmp_path / "run.dat").write_bytes(bytes(range(256)))
+
+    with pytest.raises(BadUsage, match="is not UTF-8 text"):
+        as_media(tmp_path / "run.log")
+    with pytest.raises(BadUsage, match="has an unknown type"):
+        as_media(tmp_path / "run.dat")
+
+
+def test_a_private_key_is_found_in_every_encoding(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("-----BEGIN PRIVATE KEY-----", "utf-16")
+
+    with pytest.raises(BadUsage, match="contains a private key"):
+        as_media(tmp_path / "notes.txt")

@@ -107,6 +107,7 @@ def _each_row(rows: Iterable[Any], wanted: Sequence[str]) -> Iterator[Any]:
             yield row
         elif _is_frame(row):
             names = column_names(row) or []
+            _check_twice(wanted, names)
             yield from _table_rows(row, wanted if set(wanted) <= set(names) else names)
         elif hasattr(row, "to_pylist"):  # a batch of another library of Arrow
             yield from row.to_pylist()
@@ -206,6 +207,21 @@ def _is_frame(row: Any) -> bool:
 def _check_columns(wanted: Sequence[str], names: Sequence[str], literal: Collection[str]) -> None:
     if missing := next((name for name in wanted if name not in names), None):
         raise no_column(missing, names, is_literal=missing in literal)
+    _check_twice(wanted, names)
+
+
+def _check_twice(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a name that several columns have, as after a join: which one is meant is not known.
+
+    Raises:
+        BadUsage: there is one.
+    """
+    if twice := next((name for name in wanted if names.count(name) > 1), None):
+        count, name = names.count(twice), shorten(twice, MAX_NAME)
+        raise BadUsage(
+            f"{'Two' if count == 2 else f'{count:,}'} columns are named {name!r}.",
+            fix="Rename them first, for example in the query, or by `frame.columns = […]`.",
+        )
 
 
 def _check_rows(rows: Any, wanted: Sequence[str]) -> None:

@@ -82,6 +82,8 @@ def trim(body: str) -> str:
     lines = body.rstrip().split("\n")
     while lines and not lines[0].strip():
         del lines[0]
+    if not lines:
+        return ""
     indents = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
     equal = takewhile(lambda pair: pair[0] == pair[1], zip(min(indents), max(indents), strict=False))
     common = "".join(one for one, _ in equal)

@@ -250,3 +250,35 @@ def test_an_exhausted_iterator_of_prompts_is_a_warning_each_time() -> None:
     for _ in range(2):
         with pytest.warns(UserWarning, match="No prompts: the iterator is exhausted or empty"):
             parse_prompts(prompts)
+
+
+def rows_of_a_join() -> sqlite3.Cursor:
+    connection = sqlite3.connect(":memory:")
+    return connection.execute("SELECT 7 AS c, 8 AS c")
+
+
+@pytest.mark.parametrize(
+    "make_rows",
+    [
+        lambda: pd.DataFrame([[7, 8]], columns=["c", "c"]),
+        lambda: pd.DataFrame([[7, 8]], columns=[1, "1"]).rename(columns=lambda _: "c"),
+        lambda: pyarrow.table([[7], [8]], names=["c", "c"]),
+        rows_of_a_join,
+        lambda: iter([pd.DataFrame([[7, 8]], columns=["c", "c"])]),
+        lambda: iter([pd.DataFrame({"c": [1]}), pd.DataFrame([[7, 8]], columns=["c", "c"])]),
+    ],
+)
+def test_a_name_of_two_columns_is_refused(make_rows: Callable[[], Any]) -> None:
+    with pytest.raises(BadUsage, match=r"^Two columns are named 'c'\. Rename them first"):
+        parse_prompts("Classify {c}", make_rows())
+
+
+def test_columns_of_one_name_that_no_template_names_are_no_problem() -> None:
+    frame = pd.DataFrame([["x", 7, 8]], columns=["text", "c", "c"])
+
+    assert [item.prompt for item in parse_prompts("Classify {text}", frame).items] == ["Classify x"]
+
+
+def test_a_number_and_its_text_as_names_are_two_columns_of_one_name() -> None:
+    with pytest.raises(BadUsage, match="Two columns are named '1'"):
+        parse_prompts("Classify {1}", pd.DataFrame([[7, 8]], columns=[1, "1"]))
