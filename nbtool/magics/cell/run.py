@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 from argparse import Namespace as Flags
 from collections.abc import Callable, Collection, Iterator
@@ -276,7 +277,8 @@ def find_variable(names: NotebookNamespace, chat: Chat, name: str, chat_name: st
         chat.variables.check_not_evicted(name)
         if not any(entry.name == name and entry.kind != "exposed" for entry in chat.variables.list_entries()):
             raise
-        short = name.removesuffix("_result") if name.endswith("_result") else f"my_{name}"
+        short = name.removesuffix("_result")
+        short = f"my_{short}" if short == name or short in vars(builtins) else short
         command = CellSource(chat_name).line(f"bind {name} {short}")
         fix = f"It is stored in the chat: `{command}` makes it the variable {short} of the notebook; "
         raise error.changed(fix=f"{fix}$VAR_REF{{{{{name}}}}} in the prompt is a reference to it.") from None

@@ -26,6 +26,7 @@ from nbtool.magics.flags.tool_choice import (
     spellings,
     unknown_word,
 )
+from nbtool.magics.names.builtin_names import check_no_builtin
 from nbtool.magics.names.earlier_names import EarlierState
 from nbtool.magics.names.name_undo import NameChanges
 from nbtool.magics.names.rebinding import RebindingTracker
@@ -295,8 +296,9 @@ class NotebookNamespace:
         """Check that binding a name overwrites nothing of the person: it is free, or was bound here.
 
         Raises:
-            BadUsage: the name exists, and `replace` is not set.
+            BadUsage: the name exists, or is that of a builtin, and `replace` is not set.
         """
+        check_no_builtin(name, self._names, replace=replace)
         if name not in self._names or replace:
             return
         if not self._is_ours(name):

@@ -8,6 +8,7 @@ from typing import Any
 
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
+from nbtool.magics.names.builtin_names import check_no_builtin
 from nbtool.tools.variables.references import Reference, parse, resolve_one
 from nbtool.view.page_messages import BindRequest, is_valid_name
 
@@ -49,6 +50,7 @@ def bind_value(value: object, names: MutableMapping[str, Any], chosen: str, *, r
     """
     if not is_valid_name(chosen):
         raise BadUsage(f"{chosen!r} is not a valid variable name.", fix="Add another name after it.")
+    check_no_builtin(chosen, names, replace=replace)
     if chosen in names and names[chosen] is not value and not replace:
         raise BadUsage(f"{chosen!r} already exists in this notebook.", fix="Choose another name, or add --replace.")
     names[chosen] = value

@@ -16,8 +16,25 @@ from contextlib import suppress
 from typing import Any
 
 from nbtool.errors import BadUsage
+from nbtool.tools.schema.hidden_builtins import hidden_type_error
 from nbtool.tools.schema.open_signature import OpenSignature
 from nbtool.tools.schema.type_variables import substitute, type_arguments
+
+_NO_TYPES = (
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+)
+"""Values that are no annotation, but those of a variable with the name of a builtin type; lists are not evaluated."""
 
 
 def annotation_of(raw: inspect.Parameter, signature: OpenSignature) -> Any:
@@ -38,14 +55,28 @@ def annotation_of(raw: inspect.Parameter, signature: OpenSignature) -> Any:
             resolved = evaluate(raw.annotation, module_names, local_names)
         except NameError:
             resolved = evaluate(raw.annotation, module_names, {**class_names, **local_names})
-        return substitute(resolved, type_arguments(signature.owner, defined_in))
+        annotation = substitute(resolved, type_arguments(signature.owner, defined_in))
     except Exception as error:
+        _check_hidden_types(raw, signature, module_names)
         raise BadUsage(
             f"The annotation {raw.annotation!r} of the parameter {raw.name!r} of {function_name(signature.function)} "
             f"cannot be resolved: {error}.",
             fix="Import or define its names at the top level of the notebook or module, not only under "
             "`if TYPE_CHECKING:`, or annotate the parameter with Any.",
         ) from error
+    if annotation is types.NoneType or isinstance(annotation, _NO_TYPES):
+        _check_hidden_types(raw, signature, module_names)
+    return annotation
+
+
+def _check_hidden_types(raw: inspect.Parameter, signature: OpenSignature, names: Mapping[str, Any]) -> None:
+    """Check that an annotation which is no type does not mean a variable with the name of a builtin type.
+
+    Raises:
+        BadUsage: it does.
+    """
+    if hidden := hidden_type_error(raw.annotation, raw.name, function_name(signature.function), names):
+        raise hidden from None
 
 
 def evaluate(annotation: Any, module_names: Mapping[str, Any], local_names: Mapping[str, Any]) -> Any:

@@ -93,7 +93,9 @@ MAKE: dict[str, Callable[[Path], Any]] = {
     "cursor without iteration": lambda _: PlainCursor(),
     "frames": lambda _: pd.read_csv(io.StringIO(CSV), chunksize=1),
     "frames of Polars": lambda _: iter(polars.DataFrame(ROWS).iter_slices(1)),
-    "two columns of one name": lambda _: pd.DataFrame([[1, "a", 3], [2, "b", 4]], columns=["n", "text", "n"]),
+    "two other columns of one name": lambda _: pd.DataFrame(
+        [[1, "a", 3, 4], [2, "b", 4, 5]], columns=["n", "text", "m", "m"]
+    ),
 }
 
 

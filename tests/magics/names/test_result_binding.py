@@ -4,7 +4,8 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.magics.names.result_binding import bind_reference, bind_result
+from nbtool.magics.names.namespace import NotebookNamespace
+from nbtool.magics.names.result_binding import bind_reference, bind_result, bind_value
 from nbtool.testing import ScriptedWire, call
 from nbtool.view.page_messages import BindRequest
 
@@ -71,3 +72,26 @@ def test_what_is_gone_cannot_be_bound() -> None:
 
     with pytest.raises(UnknownReference, match="no longer exists"):
         bind_reference(made, "find-all_1_result", {})
+
+
+@pytest.mark.parametrize("name", ["list", "str", "print", "sum", "ValueError"])
+def test_a_result_takes_the_name_of_a_builtin_only_when_a_person_says_so(name: str) -> None:
+    names: dict[str, object] = {}
+    with pytest.raises(BadUsage, match=f"`{name}` is a builtin of Python"):
+        bind_value(5, names, name)
+    assert names == {}
+    bind_value(5, names, name, replace=True)
+    bind_value(5, names, name)
+
+    assert names == {name: 5}
+
+
+def test_a_cell_takes_the_name_of_a_builtin_only_when_a_person_says_so() -> None:
+    names: dict[str, object] = {}
+    notebook = NotebookNamespace(names)
+    with pytest.raises(BadUsage, match="or add --replace"):
+        notebook.check_free("list")
+    notebook.bind("list", [1], replace=True)
+    notebook.check_free("list")
+
+    assert names == {"list": [1]}
