@@ -1,4 +1,4 @@
-"""Names of Python's builtins: a result takes one only if a person says so, for cells that use the builtin would fail."""
+"""Names of Python's builtins: a result takes one only if a person says so, since later cells may use the builtin."""
 
 from __future__ import annotations
 
