@@ -238,6 +238,12 @@ class Chat:
             raise BadUsage(f"A chat has no setting {name!r}.", fix=fix)
         super().__setattr__(name, value)
 
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        raise BadUsage(
+            "A chat cannot be copied or saved by pickle: it has connections, threads and approvals.",
+            fix="`chat.fork()` is a chat with its settings; `%chat open` continues it in another kernel.",
+        )
+
     def fork(self, *, chat_id: str = "") -> Self:
         """Return a chat with the same settings, approvals and exposed variables, without turns."""
         other = type(self).__new__(type(self))

@@ -25,7 +25,7 @@ from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch.status_line import contents_line, line_html, status_line
 from nbtool.chat.batch.turn_facts import error_of, with_calls
 from nbtool.chat.turn import Turn
-from nbtool.errors import Cancelled, LimitReached, NbtoolError
+from nbtool.errors import BadUsage, Cancelled, LimitReached, NbtoolError
 from nbtool.loop import POLL_SECONDS, background_loop
 from nbtool.map_progress import MapState
 from nbtool.messages import Usage
@@ -62,6 +62,12 @@ class Batch:
         self._caller_thread = CallerThread()
         self._work: Future[None] | None = None
         self.done: Future[Batch] = Future()
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        raise BadUsage(
+            "The answers of a map cannot be copied or saved by pickle together with the prompts that run.",
+            fix="Save `batch.values`, which are data, and `del batch`.",
+        )
 
     @property
     def answers(self) -> list[Answer]:

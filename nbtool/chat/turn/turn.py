@@ -26,6 +26,7 @@ from nbtool.chat.turn.open_questions import PendingQuestions
 from nbtool.chat.turn.reply_deltas import with_deltas
 from nbtool.chat.turn.thread_switching import switch_sooner_until
 from nbtool.chat.turn.turn_messages import Messages, Stats
+from nbtool.chat.turn.turn_state import turn_state
 from nbtool.errors import Cancelled
 from nbtool.events import (
     DELTAS,
@@ -101,6 +102,7 @@ class Turn(CheckedAttributes):
     _idle: Future[Turn] = field(default_factory=Future, repr=False)
     _idle_when_asked: dict[str, Future[Turn]] = field(default_factory=dict, repr=False)
     _text: str = field(default="", repr=False)
+    _kept_value: Any = field(default=None, repr=False)
     _current_deltas: list[Event] = field(default_factory=list, repr=False)
     _listeners: list[Listener] = field(default_factory=list, repr=False)
 
@@ -127,7 +129,7 @@ class Turn(CheckedAttributes):
     @property
     def value(self) -> Any:
         """The answer as a value of the type `as_`; None without `as_`, and if no answer matched the type."""
-        return self.answer.value if self.answer else None
+        return self.answer.value if self.answer else self._kept_value
 
     @property
     def thinking(self) -> str:
@@ -369,6 +371,15 @@ class Turn(CheckedAttributes):
         for delta in self._current_deltas:
             listener(delta)
         self.add_listener(listener)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return turn_state(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["prompt"], state["model"])  # type: ignore[misc]  # nothing else makes the fields
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.done.set_result(self)
 
     def __repr__(self) -> str:
         return f"<Turn {self.turn_id} {self.status}: {shorten(self.text, 60)!r}>"

@@ -1,0 +1,48 @@
+"""What of a turn `pickle` and `copy` take: the data of one that has ended, as its record in the journal."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nbtool.errors import BadUsage, NbtoolError
+
+if TYPE_CHECKING:
+    from nbtool.chat.turn.turn import Turn
+
+DATA = (
+    "prompt", "model", "cell_id", "turn_id", "status", "end_reason", "messages", "rounds", "usage", "stats", "log",
+    "event_times", "difference", "is_rerun", "_text",
+)  # fmt: skip
+"""The attributes of a turn that are data; threads, futures, listeners and approvers stay in their process."""
+
+
+def turn_state(turn: Turn) -> dict[str, Any]:
+    """Return the data of a turn that has ended.
+
+    The objects that its calls returned are left out, as in the journal: their text is in the records, and they may be
+    connections, frames of gigabytes, or withheld.
+
+    Raises:
+        BadUsage: the turn has not ended.
+    """
+    if not turn.done.done():
+        raise BadUsage(
+            f"The turn {turn.turn_id} has not ended, so it cannot be copied or saved.",
+            fix="Wait for it, or stop it: `%chat wait`, `%chat cancel`.",
+        )
+    calls = [replace(record, result=None) for record in turn.calls]
+    return {
+        **{name: getattr(turn, name) for name in DATA}, "calls": calls, "error": _plain_error(turn.error),
+        "_kept_value": turn.value,
+    }  # fmt: skip
+
+
+def _plain_error(error: BaseException | None) -> BaseException | None:
+    """Return an error that can be read back: itself, or one with its text."""
+    try:
+        restored = pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001 - the class of an error may be anything
+        return NbtoolError(f"{type(error).__name__}: {error}")
+    return error if str(restored) == str(error) else NbtoolError(f"{type(error).__name__}: {error}")
