@@ -12,16 +12,16 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from nbtool.clock import monotonic
 from nbtool.errors import Cancelled
-from nbtool.loop import POLL_SECONDS, BlockedNotice, warn_blocked
+from nbtool.loop import POLL_SECONDS, BlockedNotice, LoopThread, warn_blocked
 from nbtool.threadless import new_queue, suspension
 
 T = TypeVar("T")
@@ -37,6 +37,43 @@ class _Job:
     future: Future[Any] = field(default_factory=Future)
 
 
+class CallerLoop:
+    """The event loop of the code that starts and awaits a turn, on which the turn's async tools run meanwhile."""
+
+    def __init__(self) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._awaiting = 0
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether code on the loop awaits the turn."""
+        return self._awaiting > 0
+
+    def note_start(self) -> None:
+        """Note the loop of the code that starts the turn, and may await it next."""
+        self.loop = _running_loop()
+
+    @contextmanager
+    def awaiting(self) -> Iterator[None]:
+        """Note that the turn is awaited on the running loop."""
+        self.loop = _running_loop()
+        self._awaiting += 1
+        try:
+            yield
+        finally:
+            self._awaiting -= 1
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that runs on this thread; None on those of nbtool, and where there is none."""
+    if isinstance(threading.current_thread(), LoopThread):
+        return None
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class CallerThread:
     """A thread that waits for a turn, and runs the turn's synchronous jobs while it waits."""
 
@@ -47,6 +84,7 @@ class CallerThread:
         self._busy = False
         self._waiting_jobs = 0
         self._is_closed = False
+        self.caller_loop = CallerLoop()
         self.is_interrupting = False
         self.report_blocked: Callable[[str], object] = warn_blocked
         self.before_first_job: Callable[[], object] | None = None

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.journal.chat_use import use_chat
 from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
@@ -159,6 +160,7 @@ class KernelChats:
             if note:
                 print(wrap_for_page(self.shell, note))  # noqa: T201 - a notice for the person
         chat = self.chat(flags.chat)
+        use_chat(chat.chat_id)
         self._report_replaced(flags.chat)
         flags.default_model = self.default_model(flags.chat)
         if flags.model in (None, DEFAULT_MODEL):

@@ -95,8 +95,8 @@ class Tool:
             sent to another model, and to a server only if the person approves that call.
         in_order: run after the earlier calls of the same round.
         needs_main_thread: run a synchronous function on the main thread also where no caller waits, if it can be.
-        is_async: calling the function returns a coroutine or an async generator. It runs on an event loop: on
-            nbtool's own if `is_builtin`.
+        is_async: calling the function returns a coroutine or an async generator. It runs on an event loop: that
+            of the code that awaits the turn, else one of nbtool's.
         qualified_name: the name for a person where `name`, for the model, differs from it: `server.tool` for a tool
             of a server, or a function's own name in letters that not every model's server takes.
         hint: what a server says of its tool, such as that it only reads. Shown to the person, and no consent.

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from nbtool.chain.outcome import Outcome
 from nbtool.chat.conversation.conversation import Conversation
 from nbtool.chat.conversation.tree import Tree
+from nbtool.chat.journal.chat_use import use_chat
 from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import JournalError, NbtoolError
 from nbtool.events import (
@@ -41,16 +43,38 @@ from nbtool.wire.reply import Reply
 FINAL_STATUSES = ("completed", "cancelled", "error", "timeout")
 """The states of an ended turn; in any other the kernel ended first."""
 
-_INTERRUPTED = "The kernel ended before this turn was complete; its content so far is kept."
-UNKNOWN = "The kernel ended while this call was running: its outcome is unknown."
-NOT_RUN = "The kernel ended before this call ran."
+
+class OpenTurn(NamedTuple):
+    """What is said of a turn without an end, of its calls that had started, and of those that had not."""
+
+    turn: str
+    started: str
+    waiting: str
+
+
+LEFT_BEHIND = OpenTurn(
+    "The kernel ended before this turn was complete; its content so far is kept.",
+    "The kernel ended while this call was running: its outcome is unknown.",
+    "The kernel ended before this call ran.",
+)
+RUNNING_ELSEWHERE = OpenTurn(
+    "This turn had not ended in the other kernel, which is running; its content so far is kept.",
+    "This call had started in the other kernel, which is running: its outcome is unknown here.",
+    "This call had not started in the other kernel, which is running.",
+)
 
 
 class Interrupted(NbtoolError):
     """The kernel ended before the turn did."""
 
 
-def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = (), is_trusted: bool = True) -> Turn:
+def restore_turn(
+    events: Iterable[Event],
+    *,
+    before: Sequence[Message] = (),
+    is_trusted: bool = True,
+    open_turn: OpenTurn = LEFT_BEHIND,
+) -> Turn:
     """Rebuild a turn from its events, in order; the result has always ended, even if the events are incomplete.
 
     `before` are the messages that preceded the prompt, if known. Results of calls are None: their text is in `shown`.
@@ -64,7 +88,7 @@ def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = (), is_
     if began is None:
         raise JournalError("The journal has no start event of this turn.")
     records = _records(log)
-    log = _completed_log(log, records)
+    log = _completed_log(log, records, open_turn)
     ended = next(event for event in reversed(log) if isinstance(event, TurnEnded))
     replies = [_reply(event) for event in log if isinstance(event, ReplyFinished)]
     context, chain = [*before, began.prompt], _chain(log)
@@ -86,7 +110,7 @@ def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = (), is_
     return turn
 
 
-def restore_tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
+def restore_tree(events: Iterable[tuple[str, Event]], open_turn: OpenTurn = LEFT_BEHIND) -> Tree[Turn]:
     """Rebuild a conversation from the events of its chat, in order, each with the id of its turn.
 
     A turn that cannot be rebuilt is skipped, with the changes that refer to it.
@@ -102,7 +126,7 @@ def restore_tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
         elif isinstance(event, TurnStarted) and event.turn_id == turn_id and turn_id in of_turn and is_id(turn_id):
             # Events without a node id are from an older format, in which nodes were identified by their cells.
             node = rebuilt.node_from_event(event) if event.node_id else rebuilt.node_for_cell(event.cell_id)
-            rebuilt.add_version(node, restore_turn(of_turn.pop(turn_id)))
+            rebuilt.add_version(node, restore_turn(of_turn.pop(turn_id), open_turn=open_turn))
     return rebuilt
 
 
@@ -115,7 +139,10 @@ def restore_into(
     statements about an old result are not applied to a new one.
     """
     conversation.chat_id = chat_id
-    return adopt_tree(conversation, variables, restore_tree(events), "it belongs to an earlier kernel")
+    is_here = use_chat(chat_id)
+    tree = restore_tree(events, LEFT_BEHIND if is_here else RUNNING_ELSEWHERE)
+    owner = "an earlier kernel" if is_here else "another kernel, which is running"
+    return adopt_tree(conversation, variables, tree, f"it belongs to {owner}")
 
 
 def adopt_tree(conversation: Conversation, variables: Variables, tree: Tree[Turn], reason: str) -> list[str]:
@@ -182,7 +209,7 @@ def _fold(event: Event, record: CallRecord) -> None:
             pass
 
 
-def _completed_log(log: list[Event], records: Sequence[CallRecord]) -> list[Event]:
+def _completed_log(log: list[Event], records: Sequence[CallRecord], open_turn: OpenTurn) -> list[Event]:
     """Return the log with missing events added: an outcome for every call, and the end of the turn."""
     ended = [event for event in log if isinstance(event, TurnEnded) and event.status in FINAL_STATUSES][-1:]
     body = [event for event in log if not isinstance(event, TurnEnded)]
@@ -190,17 +217,17 @@ def _completed_log(log: list[Event], records: Sequence[CallRecord]) -> list[Even
         if record.status in ("waiting", "running"):
             has_begun = record.started is not None
             record.status = "unknown" if has_begun else "not_run"
-            record.shown = record.reason = UNKNOWN if has_begun else NOT_RUN
+            record.shown = record.reason = open_turn.started if has_begun else open_turn.waiting
             body = [*body, record.finished()]
-    return [*body, *(ended or [_interrupted_end(log, len(records))])]
+    return [*body, *(ended or [_interrupted_end(log, len(records), open_turn.turn)])]
 
 
-def _interrupted_end(log: Sequence[Event], calls: int) -> TurnEnded:
+def _interrupted_end(log: Sequence[Event], calls: int, error: str) -> TurnEnded:
     replies = [event for event in log if isinstance(event, ReplyFinished)]
     rounds = sum(isinstance(event, RequestStarted) for event in log)
     usage = sum((reply.usage for reply in replies), Usage())
     text = "".join(event.text for event in _unfinished(log) if isinstance(event, TextDelta))
-    return TurnEnded("error", text, usage, rounds, calls, 0.0, error=_INTERRUPTED, end_reason="interrupted")
+    return TurnEnded("error", text, usage, rounds, calls, 0.0, error=error, end_reason="interrupted")
 
 
 def _unfinished(log: Sequence[Event]) -> list[Event]:

@@ -215,6 +215,8 @@ class Turn(CheckedAttributes):
         if self.work:
             try:
                 _started_turns.add(self)
+                if not self.caller_thread.is_attached:  # a thread that waits blocks its loop
+                    self.caller_thread.caller_loop.note_start()
                 self._schedule()
             except KeyboardInterrupt:
                 self.cancel()
@@ -284,7 +286,8 @@ class Turn(CheckedAttributes):
 
     def __await__(self) -> Generator[Any, None, Self]:
         try:
-            yield from asyncio.shield(asyncio.wrap_future(self.done)).__await__()
+            with self.caller_thread.caller_loop.awaiting():
+                yield from asyncio.shield(asyncio.wrap_future(self.done)).__await__()
         except asyncio.CancelledError:
             self.cancel()
             raise
@@ -294,12 +297,13 @@ class Turn(CheckedAttributes):
         """Yield all events, past ones first."""
         inbox = EventQueue()
         background_loop().call_soon(lambda: self.follow(inbox.put))
-        while True:
-            event = await inbox.get()
-            yield event
-            if isinstance(event, TurnEnded):
-                await asyncio.shield(asyncio.wrap_future(self.done))
-                return
+        with self.caller_thread.caller_loop.awaiting():
+            while True:
+                event = await inbox.get()
+                yield event
+                if isinstance(event, TurnEnded):
+                    await asyncio.shield(asyncio.wrap_future(self.done))
+                    return
 
     def dispatch(self, event: Event) -> None:
         """Pass an event to every listener; on nbtool's thread only."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.journal.chat_use import use_chat
 from nbtool.chat.map_chats import is_map_chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
@@ -31,11 +32,18 @@ def restore_names(names: NotebookNamespace, chat: Chat) -> str:
     results = len({call.dead_reference for turn in turns for call in turn.calls if call.dead_reference})
     texts = [_describe_restored(back)]
     if results:
-        owner = "its map" if is_map_chat(chat.chat_id) else "the earlier kernel"
-        texts.append(f" {results} {'result was' if results == 1 else 'results were'} lost with {owner}.")
+        texts.append(f" {_describe_lost(results, chat.chat_id)}")
     if missing.tools or missing.variables:
         texts.append(f" Missing: {_describe(missing)}. {steps(missing, 'the next cell of this chat uses them again')}")
     return "".join(texts)
+
+
+def _describe_lost(results: int, chat_id: str) -> str:
+    """Describe where the objects of a continued chat's results are."""
+    if not use_chat(chat_id):
+        return f"{results} {'result is' if results == 1 else 'results are'} in the other kernel, which is running."
+    owner = "its map" if is_map_chat(chat_id) else "the earlier kernel"
+    return f"{results} {'result was' if results == 1 else 'results were'} lost with {owner}."
 
 
 def restore_later_names(names: NotebookNamespace, chat: Chat, flags: Flags) -> None:

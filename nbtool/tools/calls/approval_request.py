@@ -224,16 +224,18 @@ async def _call_approver(approver: Approver | AskFunction, question: Question, c
     question = question.copy()
     ask: AskFunction = getattr(approver, "ask", None) or approver  # type: ignore[assignment]  # without `ask` it is a function
     if inspect.iscoroutinefunction(ask):
-        return await _await_answer(partial(ask, question), ask)
+        return await _await_answer(partial(ask, question), ask, caller_thread)
     answer = await caller_thread.run(lambda: ask(question))
-    return await _await_answer(lambda: answer, ask) if inspect.isawaitable(answer) else answer
+    return await _await_answer(lambda: answer, ask, caller_thread) if inspect.isawaitable(answer) else answer
 
 
-async def _await_answer(answer: Callable[[], Awaitable[Answer]], ask: AskFunction) -> Answer:
+async def _await_answer(
+    answer: Callable[[], Awaitable[Answer]], ask: AskFunction, caller_thread: CallerThread
+) -> Answer:
     """Await a decision: nbtool's own code here, a user's function on the tool loop, where it may block."""
     if str(getattr(ask, "__module__", "")).startswith("nbtool."):
         return await answer()
-    outcome, _ = await run_on_tool_loop(answer, "approver")
+    outcome, _ = await run_on_tool_loop(answer, "approver", caller_thread.caller_loop)
     if outcome.error:
         raise outcome.error
     decision: Answer = outcome.value

@@ -37,7 +37,7 @@ UNREADABLE_INPUT = (
 )
 
 BLOCKED = (
-    "The async tool `{name}` blocked the event loop of async tools, so another call was moved to a new loop."
+    "{name} blocked the event loop of async tools, so another call was moved to a new loop."
     " Make it a plain function, or use `await asyncio.to_thread(…)`."
 )
 

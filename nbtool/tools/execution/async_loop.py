@@ -1,6 +1,7 @@
-"""The event loop of the user's async tools and approvers, separate from nbtool's own.
+"""The event loops of the user's async tools and approvers, separate from nbtool's own.
 
-They share one loop, so that objects bound to a loop (an HTTP client, a connection pool) can be shared. A function that
+While code on a loop awaits the turn, they run there, where its objects live (an `Event`, a queue, an HTTP client). Else
+they share one loop, so that objects bound to a loop (an HTTP client, a connection pool) can be shared. A function that
 blocks it does not block a turn or a stop; the next call while it blocks is moved to a new loop, and this is reported.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, cast
 
+from nbtool.caller_thread import CallerLoop
 from nbtool.clock import new_event_loop
 from nbtool.errors import ToolFailed
 from nbtool.loop import LoopThread, reset_after_fork
@@ -41,14 +43,17 @@ class ToolLoops:
         self._blocked: list[_ToolLoop] = []
         self._current: _ToolLoop | None = None
 
-    async def run(self, work: Work, name: str) -> tuple[Outcome, str]:
+    async def run(self, work: Work, name: str, caller: CallerLoop | None = None) -> tuple[Outcome, str]:
         """Run the user's async work on its loop; return its outcome, and the name of what blocked the loop.
+
+        That of `caller` comes first, if code on it awaits the turn, and it responds.
 
         Cancelling cancels the work, and returns when it has ended.
         """
         job = _Job(work, name, self)
-        self.current().start(job)
-        timer = job.home.call_later(BLOCKED_SECONDS, job.move_if_blocked)
+        if caller is None or caller.loop is None or not _AwaitingLoop(self, caller, caller.loop).start(job):
+            self.current().start(job)
+        timer = job.home.call_later(BLOCKED_SECONDS, job.move_from, job.tool_loop)
         try:
             return await asyncio.shield(job.future), job.blocker
         except asyncio.CancelledError:
@@ -95,14 +100,14 @@ class _Job:
         self.context = contextvars.copy_context()
         self.home = asyncio.get_running_loop()
         self.future: asyncio.Future[Outcome] = self.home.create_future()
-        self.tool_loop: _ToolLoop | None = None
+        self.tool_loop: _ToolLoop | _AwaitingLoop | None = None
         self._work = work
         self.blocker = ""
         self._lock = threading.Lock()
         self._is_claimed = False
         self._task: asyncio.Task[Any]  # set when it starts
 
-    async def run(self, tool_loop: _ToolLoop) -> None:
+    async def run(self, tool_loop: _ToolLoop | _AwaitingLoop) -> None:
         """Run the work on a loop, unless it was moved to another one before."""
         if not self._claim(tool_loop):
             return
@@ -123,25 +128,24 @@ class _Job:
             with suppress(RuntimeError):  # its loop is closed: it has ended
                 host.loop.call_soon_threadsafe(self._cancel_task)
 
-    def move_if_blocked(self) -> None:
-        """Move work that has not started from a blocked loop to another one."""
-        blocked = self.tool_loop
+    def move_from(self, blocked: _ToolLoop | _AwaitingLoop | None) -> None:
+        """Move work that has not started from a blocked loop to another one; on the loop that waits for it."""
         with self._lock:
-            if self._is_claimed or blocked is None:
+            if self._is_claimed or blocked is None or self.tool_loop is not blocked:
                 return
             self.tool_loop = None  # so that the blocked loop can no longer start it
         self.blocker = blocked.running_name()
         try:
-            self._loops.replace(blocked).start(self)
+            blocked.replacement().start(self)
         except ToolFailed as error:
             self._finish(Outcome(error=error))
         else:
-            self.home.call_later(BLOCKED_SECONDS, self.move_if_blocked)
+            self.home.call_later(BLOCKED_SECONDS, self.move_from, self.tool_loop)
 
     def _cancel_task(self) -> None:
         self._task.cancel()
 
-    def _claim(self, tool_loop: _ToolLoop) -> bool:
+    def _claim(self, tool_loop: _ToolLoop | _AwaitingLoop) -> bool:
         """Return whether the work may start on this loop; it starts once, on the loop it was moved to last."""
         with self._lock:
             if self._is_claimed or self.tool_loop is not tool_loop:
@@ -174,10 +178,18 @@ class _ToolLoop:
         job.tool_loop = self
         self.loop.call_soon_threadsafe(self._start_task, job)
 
+    def replacement(self) -> _ToolLoop:
+        """Return a loop in place of this one, which is blocked.
+
+        Raises:
+            ToolFailed: too many are.
+        """
+        return self._loops.replace(self)
+
     def running_name(self) -> str:
-        """Return the name of what runs on the loop now."""
+        """Return what runs on the loop now, for a sentence."""
         task = asyncio.current_task(self.loop)
-        return task.get_name() if task else ""
+        return f"The async tool `{task.get_name()}`" if task else ""
 
     def end_if_idle(self) -> None:
         """Stop the thread of a replaced loop that has no work left."""
@@ -202,13 +214,51 @@ class _ToolLoop:
         self._loops.remove(self)
 
 
+class _AwaitingLoop:
+    """The loop of code that awaits a turn: it belongs to that code, and runs what it gets only while it is awaited."""
+
+    def __init__(self, loops: ToolLoops, caller: CallerLoop, loop: asyncio.AbstractEventLoop) -> None:
+        self._loops, self._caller, self.loop = loops, caller, loop
+        self._running: set[asyncio.Task[None]] = set()
+
+    def start(self, job: _Job) -> bool:
+        """Schedule a job; return whether the loop is open.
+
+        Whether the turn is awaited is known when the loop has ended its step, in which the turn may have been started.
+        """
+        job.tool_loop = self
+        try:
+            self.loop.call_soon_threadsafe(self._start_task, job)
+        except RuntimeError:
+            job.tool_loop = None
+            return False
+        return True
+
+    def replacement(self) -> _ToolLoop:
+        """Return the loop of all other calls."""
+        return self._loops.current()
+
+    def running_name(self) -> str:
+        """Return what blocks the loop, if it matters that the work does not run there."""
+        return "The code that awaits the turn" if self._caller.is_awaited else ""
+
+    def _start_task(self, job: _Job) -> None:
+        if not self._caller.is_awaited:
+            with suppress(RuntimeError):  # nbtool's loop is closed
+                job.home.call_soon_threadsafe(job.move_from, self)
+            return
+        task = self.loop.create_task(job.run(self), name=job.name, context=job.context.copy())
+        self._running.add(task)  # the loop has weak references only
+        task.add_done_callback(self._running.discard)
+
+
 class SharedToolLoop:
     """The running loop, in place of loops of their own where no thread can be started: what blocks it, blocks all."""
 
     def __init__(self) -> None:
         self._running = 0
 
-    async def run(self, work: Work, name: str) -> tuple[Outcome, str]:
+    async def run(self, work: Work, name: str, caller: CallerLoop | None = None) -> tuple[Outcome, str]:  # noqa: ARG002 - as there
         """Run the user's async work; as `ToolLoops.run`."""
         task = asyncio.get_running_loop().create_task(self._outcome(work), name=name)
         try:
@@ -236,13 +286,15 @@ _loops = ToolLoops()
 _shared_loop = SharedToolLoop()
 
 
-async def run_on_tool_loop(work: Work, name: str) -> tuple[Outcome, str]:
+async def run_on_tool_loop(work: Work, name: str, caller: CallerLoop | None = None) -> tuple[Outcome, str]:
     """Run the user's async work on the loop of async tools; see `ToolLoops.run`."""
-    return await (_shared_loop.run if suspension() else _loops.run)(work, name)
+    return await (_shared_loop.run if suspension() else _loops.run)(work, name, caller)
 
 
-def is_tool_loop_free() -> bool:
+def is_tool_loop_free(caller: CallerLoop) -> bool:
     """Whether work on the loop of async tools would start at once."""
+    if caller.loop is not None:
+        return False
     return _shared_loop.is_free if suspension() else not _loops.current().has_work
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from nbtool.caller_thread import CallerThread
+from nbtool.caller_thread import CallerLoop, CallerThread
 from nbtool.clock import monotonic
 from nbtool.events import CallStatus
 from nbtool.thread_pool import Outcome
@@ -99,10 +99,10 @@ async def run_tool(  # noqa: PLR0913 - what a run needs, by keyword
     runner = runner_for(tool, caller_thread, *callbacks)
     if tool.is_async:
         started.set()
-    is_checked = is_unchanged and not _starts_at_once(tool, runner)
+    is_checked = is_unchanged and not _starts_at_once(tool, runner, caller_thread.caller_loop)
     checked = CheckedFunction(function, is_unchanged) if is_unchanged and is_checked else function
     inputs = (*function.args, *function.keywords.values())
-    task = asyncio.create_task(_run_to_end(tool, checked, inputs, runner, report, limits))
+    task = asyncio.create_task(_run_to_end(tool, checked, inputs, runner, report, limits, caller_thread.caller_loop))
     try:
         await _wait_for_end({task, *([stop_request] if stop_request else [])}, started, limits.timeout)
     except asyncio.CancelledError:
@@ -137,8 +137,8 @@ def runner_for(tool: Tool, caller_thread: CallerThread, on_start: Callable[[], N
     return CallerThreadRunner(caller_thread, on_start) if is_on_caller else WorkerThreadRunner(on_start)
 
 
-def _starts_at_once(tool: Tool, runner: Runner) -> bool:
-    return (tool.is_builtin or is_tool_loop_free()) if tool.is_async else runner.is_free
+def _starts_at_once(tool: Tool, runner: Runner, caller_loop: CallerLoop) -> bool:
+    return (tool.is_builtin or is_tool_loop_free(caller_loop)) if tool.is_async else runner.is_free
 
 
 def _set_threadsafe(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
@@ -179,24 +179,26 @@ async def _wait_uncancelled(task: asyncio.Task[Outcome], seconds: float) -> None
             await asyncio.wait({task}, timeout=remaining)
 
 
-async def _run_to_end(
+async def _run_to_end(  # noqa: PLR0913 - what a run needs
     tool: Tool,
     function: Callable[[], Any],
     inputs: Sequence[Any],
     runner: Runner,
     report: ReportProgress,
     limits: RunLimits,
+    caller: CallerLoop,
 ) -> Outcome:
     """Call the function and run what it returns to its end; raises nothing."""
     report_back = _report_from_any_loop(report)
     try:
         if tool.is_async:
-            outcome = await _run_on_loop(tool, partial(_await_value, function, report_back, limits), report)
+            outcome = await _run_on_loop(tool, partial(_await_value, function, report_back, limits), report, caller)
         else:
             outcome = await runner.run(function)
             if inspect.isawaitable(outcome.value) or inspect.isasyncgen(outcome.value):
                 value = outcome.value
-                outcome = await _run_on_loop(tool, partial(_await_value, lambda: value, report_back, limits), report)
+                work = partial(_await_value, lambda: value, report_back, limits)
+                outcome = await _run_on_loop(tool, work, report, caller)
         if any(outcome.value is item for item in inputs):
             return outcome  # a returned generator is not the tool's own
         if outcome.error is None and inspect.isgenerator(outcome.value):
@@ -209,11 +211,13 @@ async def _run_to_end(
         return Outcome(error=error)
 
 
-async def _run_on_loop(tool: Tool, work: Callable[[], Awaitable[Any]], report: ReportProgress) -> Outcome:
+async def _run_on_loop(
+    tool: Tool, work: Callable[[], Awaitable[Any]], report: ReportProgress, caller: CallerLoop
+) -> Outcome:
     """Run async work: nbtool's own here, the user's on the tool loop; report what blocked that loop."""
     if tool.is_builtin:
         return Outcome(await work())
-    outcome, blocker = await run_on_tool_loop(work, tool.name)
+    outcome, blocker = await run_on_tool_loop(work, tool.name, caller)
     if blocker:
         await report(BlockedLoop(blocker))
     return outcome

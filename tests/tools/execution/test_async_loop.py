@@ -141,7 +141,7 @@ def test_loops_that_block_have_a_bound_and_a_call_over_it_says_so(release: threa
     assert first.value == "True"
     assert isinstance(second.error, ToolFailed)
     assert str(second.error) == "0 asynchronous functions block their loops."
-    assert blocker == "coroutine"
+    assert blocker == "The async tool `coroutine`"
 
 
 def test_a_call_that_is_stopped_while_it_waits_for_a_blocked_loop_never_runs(release: threading.Event) -> None:

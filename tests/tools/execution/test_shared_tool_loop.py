@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from nbtool.caller_thread import CallerLoop
 from nbtool.threadless import Suspension
 from nbtool.tools.execution.async_loop import is_tool_loop_free, run_on_tool_loop
 from tests.one_thread import one_thread
@@ -45,7 +46,7 @@ def test_cancelling_returns_when_the_work_has_ended(suspended: Suspension) -> No
     async def cancel_it() -> bool:
         running = asyncio.ensure_future(run_on_tool_loop(work, "work"))
         await started.wait()
-        was_free = is_tool_loop_free()
+        was_free = is_tool_loop_free(CallerLoop())
         running.cancel()
         outcome, _ = await running
         assert isinstance(outcome.error, asyncio.CancelledError)
@@ -53,4 +54,4 @@ def test_cancelling_returns_when_the_work_has_ended(suspended: Suspension) -> No
 
     assert not suspended.wait(cancel_it())
     assert ended == [True]
-    assert is_tool_loop_free()
+    assert is_tool_loop_free(CallerLoop())

@@ -10,6 +10,7 @@ from itertools import count
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
+from nbtool.chat.journal.chat_use import use_chat
 from nbtool.chat.map_chats import is_map_chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
@@ -22,6 +23,11 @@ from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.text import shorten
 
 TURN_ID = re.compile(r"turn_\w+")
+
+OPEN_ELSEWHERE = (
+    "Another running kernel has this chat open too: each goes on from what it has, and the journal keeps the turns of"
+    " both, on branches of their own."
+)
 
 BESIDE = "earlier"
 """The name of a chat that is continued beside the current one; a second one gets a number."""
@@ -125,7 +131,8 @@ def continue_chat(context: CommandContext, chat: Chat, chat_id: str, *, model: s
     title, many = short_id(chat_id), "" if turns == 1 else "s"
     message = f"{title} continues here as {context.name!r}: {turns} turn{many} on its line."
     names = restore_names(context.kernel.names, chat)
-    notes = (names, choose_former_model(context, model), _interrupted_note(chat))
+    elsewhere = "" if use_chat(chat_id) else f" {OPEN_ELSEWHERE}"
+    notes = (elsewhere, names, choose_former_model(context, model), _interrupted_note(chat))
     return f"{message}{''.join(notes)}"
 
 
@@ -181,4 +188,6 @@ def _interrupted_note(chat: Chat) -> str:
     """Return a note that the last turn was interrupted with its kernel, and the command that continues it."""
     last = next((node.turn for node in chat.tree.active_path[-1:]), None)
     is_broken = last is not None and isinstance(last.error, restore.Interrupted)
+    if is_broken and not use_chat(chat.chat_id):
+        return " Its last turn had not ended there: wait for it there, and open the chat again."
     return " Its last turn was interrupted; `%%chat --resume` continues it." if is_broken else ""

@@ -6,6 +6,7 @@ import shlex
 from contextlib import suppress
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.journal.chat_use import use_chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.magics.commands.context import Command, CommandContext, find_turn
@@ -67,9 +68,15 @@ def _bind_recorded(
     is_same = type(former) is type(recorded.value) and former == recorded.value  # of a former run of this cell
     bound = bind_value(recorded.value, names, chosen, replace=is_same or REPLACE in args)
     if not recorded.is_text:
-        return f"Bound {bound} in the notebook: {recorded.description}. Its object was lost with the earlier kernel."
+        return f"Bound {bound} in the notebook: {recorded.description}. {_where_object_is(context.chat.chat_id)}"
     other = f", not {with_article(recorded.type_name)}" if recorded.type_name else ""
     return f"Only {recorded.description} is left: `{bound}` is a str{other}.\n{_compute_again(context, lost[0])}"
+
+
+def _where_object_is(chat_id: str) -> str:
+    if use_chat(chat_id):
+        return "Its object was lost with the earlier kernel."
+    return "Its object is in the other kernel that has this chat open."
 
 
 def _call_of_lost_result(chat: Chat, name: str, turn_id: str) -> tuple[Turn, CallRecord] | None:
