@@ -104,7 +104,7 @@ class EventFilter:
         if "told" not in self._kinds and event.status in REFUSED_STATUSES and event.call_id not in self._refused:
             event = replace(event, reason=event.shown)  # the person's may quote a value
         if event.call_id in self._guarded and self.audience == "document":
-            return replace(event, media=(), table={})
+            return replace(event, media=(), media_unsaved=0, table={})
         if event.media and "view" not in self._kinds:
             return replace(event, media=(), media_unsaved=event.media_unsaved + len(event.media))
         return event

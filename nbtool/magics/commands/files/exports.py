@@ -21,6 +21,7 @@ from nbtool.magics.commands.context import Command, CommandContext, add_cell, fi
 from nbtool.magics.commands.past_chats.reopen import read_chat_of
 from nbtool.magics.names.continued_chat import called_and_absent, steps
 from nbtool.magics.names.earlier_names import Needs
+from nbtool.magics.notebook.saved_figures import with_saved_figures
 from nbtool.magics.notebook.turn_code import check_code, export_context, turn_code
 from nbtool.magics.notebook.turn_output import chat_field, host_fields
 
@@ -121,6 +122,8 @@ COMMANDS: dict[str, Command] = {"code": code, "export": export}
 def _export_text(context: CommandContext, kind: str, figures: Figures) -> str:
     chat, names = context.chat, context.kernel.shell.user_ns
     turns = _active_turns(chat)
+    if kind in ("md", "ipynb"):
+        turns = with_saved_figures(turns)
     match kind:
         case "json":
             return document.dump_conversation(chat.tree, chat.plugins)

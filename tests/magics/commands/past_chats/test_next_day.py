@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.ids import short_id
+from nbtool.magics.notebook.saved_figures import read_figures
 from tests.magics.commands.saying import run_command
+from tests.samples import PNG
 
 CELLS = (Path(__file__).parents[4] / "js" / "src" / "lab" / "actions.ts").read_text()
 TABLE = re.search(r"const ACTION_CELLS.*?= \{\n(.*?)\n\};", CELLS, re.DOTALL)
@@ -173,6 +179,82 @@ def test_a_document_of_an_earlier_chat_says_which_figures_are_gone(
     assert again == "Written: later.json\n"
     assert notebook == "Written: later.ipynb; 1 image or sound of an earlier kernel could not be written\n"
     assert "1 image or sound of this result is not here" in Path("later.ipynb").read_text()
+
+
+def write_notebook(path: Path, *bundles: Any) -> None:
+    outputs = [{"output_type": "display_data", "metadata": {}, "data": bundle} for bundle in bundles]
+    cell = {"cell_type": "code", "source": "%%chat", "metadata": {}, "execution_count": 1, "outputs": outputs}
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}))
+
+
+def test_a_document_of_an_earlier_chat_has_the_figures_that_the_saved_notebook_has(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "day.ipynb"))
+    shell.run_cell(DRAW)
+    shell.run_cell("%%chat -q -m practice:fast -t draw -o answer --approve auto\nUse &`draw` for AAPL.")
+    answer = shell.user_ns.pop("answer")
+    here = run_command(shell, "export md here.md", capsys)
+    run_command(shell, "export ipynb here.ipynb", capsys)
+    write_notebook(tmp_path / "day.ipynb", {"text/plain": "other"}, answer._repr_mimebundle_())
+    shell.run_line_magic("reload_ext", "nbtool")
+    run_command(shell, f"switch {answer.turn_id}", capsys)
+    later = run_command(shell, "export md later.md", capsys)
+    notebook = run_command(shell, "export ipynb later.ipynb", capsys)
+
+    assert here == "Written: here.md, with 1 image or sound in here_files\n"
+    assert later == "Written: later.md, with 1 image or sound in later_files\n"
+    assert notebook == "Written: later.ipynb\n"
+    assert Path("later_files/figure-1.png").read_bytes() == Path("here_files/figure-1.png").read_bytes() == PNG
+    assert Path("later.md").read_text().replace("later", "here") == Path("here.md").read_text()
+    assert b64encode(PNG).decode() in Path("later.ipynb").read_text()
+
+
+def test_a_figure_of_a_result_that_needed_approval_is_in_no_document_on_the_next_day_either(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "day.ipynb"))
+    shell.run_cell(DRAW)
+    shell.run_cell("%%chat -q -m practice:fast -t draw -o answer --approve auto --check-results\nUse &`draw` for AAPL.")
+    answer = shell.user_ns.pop("answer")
+    run_command(shell, "export md here.md", capsys)
+    write_notebook(tmp_path / "day.ipynb", answer._repr_mimebundle_())
+    shell.run_line_magic("reload_ext", "nbtool")
+    run_command(shell, f"switch {answer.turn_id}", capsys)
+    run_command(shell, "export md later.md", capsys)
+
+    assert not list(tmp_path.glob("*_files"))
+    assert Path("later.md").read_text() == Path("here.md").read_text()
+
+
+@pytest.mark.promise("forged-history")
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"[1]", b'{"cells": 5}', b'{"cells": [{"outputs": [{"data": []}, 5]}, null]}', b"\xff\xfe",
+        b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_notebook_that_is_none_has_no_figures(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "day.ipynb").write_bytes(content)
+
+    assert read_figures(tmp_path / "day.ipynb") == {}
+    assert read_figures(tmp_path / "missing.ipynb") == {}
+    assert read_figures(None) == {}
+
+
+@pytest.mark.promise("forged-history")
+@pytest.mark.parametrize(
+    "change", [{"data": "AAAA"}, {"mime": "text/html"}, {"key": "0" * 32}, {"data": "<script>"}, {"data": 5}]
+)
+def test_a_forged_figure_is_not_read(tmp_path: Path, change: dict[str, Any]) -> None:
+    media = {"key": sha256(PNG).hexdigest()[:32], "mime": "image/png", "name": "", "data": b64encode(PNG).decode()}
+    turn = {"head": {"turn_id": "turn_1"}, "blocks": [{"id": "call_1", "media": [{**media, **change}]}]}
+    write_notebook(tmp_path / "day.ipynb", {TURN_MIME: turn})
+
+    assert read_figures(tmp_path / "day.ipynb") == {}
 
 
 @pytest.mark.parametrize("command", ["export", "record", "bind", "serve", "history", "deny", "tools", "help"])
