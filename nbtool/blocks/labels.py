@@ -239,12 +239,13 @@ def long_line(text: str) -> str:
 
 
 def footer_line(head: Head) -> str:
-    """Describe a turn in one line: model, rounds, calls, tokens, cost, seconds."""
+    """Describe a turn in one line: model, recording, rounds, calls, tokens, cost, seconds."""
     usage = head["usage"]
     tokens = usage["input_tokens"] + usage["output_tokens"]
     facts = [
         one_line(head["model"], 80),
         END_REASONS[head["end_reason"]] if "end_reason" in head else "",
+        f"replayed from {one_line(head['replayed'], 40)}" if head.get("replayed") else "",
         _plural(head["round"], "round") if head["round"] > 1 else "",
         _plural(head["calls"], "call") if head["calls"] else "",
         _plural(tokens, "token") if tokens else "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -14,7 +15,10 @@ from typing import Any
 import pytest
 
 from nbtool import Chat
+from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.chat import TurnSettings
+from nbtool.chat.export.markdown import as_markdown
+from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.journal import journal
 from nbtool.chat.recording.cache_key import history_digest
 from nbtool.errors import BadRecording
@@ -169,3 +173,16 @@ def test_a_rerun_has_the_same_number_when_all_cells_run_again_in_one_kernel(path
     actual = [fresh.send("How many?", settings=replace(cell, replay="only")).text, fresh.rerun(settings=ONLY).text]
 
     assert actual == ["One.", "Two."]
+
+
+def test_every_form_of_a_replayed_turn_says_that_it_is_one(recorded_path: Path) -> None:
+    turn = chat(recorded_path).send(PROMPT)
+    saved, again = turn._repr_mimebundle_(), pickle.loads(pickle.dumps(turn))
+    line = f"replayed from {turn.replayed}"
+
+    assert line in saved["text/html"]
+    assert line in saved["text/plain"]
+    assert saved[TURN_MIME]["head"]["replayed"] == str(turn.replayed)
+    assert line in as_markdown([shareable_turn(turn)])
+    assert again.replayed == turn.replayed
+    assert again._repr_mimebundle_() == saved
