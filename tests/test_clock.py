@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from typing import Any
 
@@ -14,20 +13,13 @@ from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
 from nbtool.clock import monotonic, new_event_loop
 from nbtool.testing import ScriptedWire, call
-
-READINGS = ("time", "monotonic", "perf_counter")
+from tests.stopped_clock import stop_clock
 
 
 @pytest.fixture
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop the clock as `freezegun` does: by other functions in the module `time` and wherever these are global."""
-    found = {id(getattr(time, name)): name for name in READINGS}
-    for module in [time, *sys.modules.values()]:
-        if module.__name__.partition(".")[0] in ("threading", "queue", "concurrent", "multiprocessing", "_pytest"):
-            continue
-        for name, value in list(vars(module).items()):
-            if id(value) in found and callable(value):
-                monkeypatch.setattr(module, name, lambda: 1_700_000_000.0)
+    """Stop the clock."""
+    stop_clock(monkeypatch)
 
 
 @tool(run="auto")
