@@ -52,7 +52,7 @@ def define(source: str) -> Any:
 
 
 def test_a_line_magic_whose_text_is_a_question(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """ipython/ipython#14258: the text of a line magic ends with a question mark. Right: the magic runs. Before: wrong."""
+    """ipython/ipython#14258: a line magic whose text ends with a question mark. Right: it runs. Before: wrong."""
     output_of(shell, "x = 1", capsys)
     actual = output_of(shell, "%chat explain --dry-run what is x for?", capsys)
 
@@ -111,7 +111,7 @@ def test_a_dump_of_a_session_with_an_answer(shell: Any) -> None:
 
 
 def test_a_copy_of_a_result() -> None:
-    """JeschkeLab/DeerLab#301, lexiforest/curl_cffi#525: results can be neither copied nor pickled. Right: they are data.
+    """JeschkeLab/DeerLab#301, lexiforest/curl_cffi#525: results can be neither copied nor pickled. Right: data.
     Before: wrong."""
     with ScriptedWire(["Done."]) as wire:
         turn = Chat(wire=wire).send("Go")
@@ -143,14 +143,15 @@ def test_a_future_of_the_notebook_in_an_asynchronous_tool() -> None:
     awaited turn runs on the loop that awaits it. Before: wrong."""
 
     async def cell() -> Any:
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        here = asyncio.get_running_loop()
+        answer: asyncio.Future[str] = here.create_future()
 
         @tool(run="auto", timeout=20)
         async def wait_for_it() -> str:
             "Wait for the notebook."
+            here.call_soon_threadsafe(here.call_later, 0.01, answer.set_result, "came")
             return await answer
 
-        asyncio.get_running_loop().call_later(0.01, answer.set_result, "came")
         return await Chat(wire=ScriptedWire([[call("wait_for_it")], "Done."]), tools=[wait_for_it]).start("Go")
 
     assert asyncio.run(cell()).calls[0].result == "came"
@@ -188,7 +189,7 @@ async def never_end() -> None:
 
 
 def test_a_time_limit_while_the_clock_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """spulec/freezegun#437, spulec/freezegun#563, adamchainz/time-machine#387: a stopped clock makes every wait endless.
+    """spulec/freezegun#437, spulec/freezegun#563, adamchainz/time-machine#387: a stopped clock makes waits endless.
     Right: time limits are reached. Before: wrong."""
     stop_clock(monkeypatch)
     with ScriptedWire([[call("never_end")], "Done."]) as wire:
@@ -260,7 +261,7 @@ def test_a_result_with_the_name_of_a_builtin(shell: Any, capsys: pytest.CaptureF
 def test_a_variable_called_str_and_a_tool_with_texts() -> None:
     """spacetelescope/drizzlepac#57: a text is assigned to the name `str`. Right: the error about a later tool names the
     variable. Before: wrong."""
-    with pytest.raises(BadUsage, match="`str` is a variable of this notebook .*`del str`"):
+    with pytest.raises(BadUsage, match=r"`str` is a variable of this notebook .*`del str`"):
         as_tools(tool(define("str = 'abc'\ndef price(ticker: str) -> float:\n    return 1.5")))
 
 
@@ -278,12 +279,10 @@ LOOKED_AT = {
 
 @pytest.mark.parametrize("kind", LOOKED_AT)
 def test_an_object_that_was_only_looked_at(shell: Any, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """pandas-dev/pandas#48310: reading an attribute fills a cache of the object. Right: it is not called changed.
-    Before: wrong."""
+    """pandas-dev/pandas#58529: reading an attribute of an index fills its cache. Right: it is not called changed.
+    Before: right."""
     shell.user_ns["thing"] = LOOKED_AT[kind]()
-    shell.run_cell(
-        "from typing import Any\ndef look(x: Any) -> str:\n    'Look.'\n    return type(x).__name__ + str(len(x))"
-    )
+    shell.run_cell("from typing import Any\ndef look(x: Any) -> int:\n    'Look.'\n    return len(x)")
     actual = output_of(
         shell, "%%chat -m practice:fast -t look -v thing --approve auto\nUse &`look` with $`thing`.", capsys
     )
