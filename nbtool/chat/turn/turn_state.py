@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbtool.errors import BadUsage, NbtoolError
-
-if TYPE_CHECKING:
-    from nbtool.chat.turn.turn import Turn
 
 DATA = (
     "prompt", "model", "cell_id", "turn_id", "status", "end_reason", "messages", "rounds", "usage", "stats", "log",
@@ -18,8 +15,8 @@ DATA = (
 """The attributes of a turn that are data; threads, futures, listeners and approvers stay in their process."""
 
 
-def turn_state(turn: Turn) -> dict[str, Any]:
-    """Return the data of a turn that has ended.
+def turn_state(turn: Any) -> dict[str, Any]:
+    """Return the data of a `Turn` that has ended.
 
     The objects that its calls returned are left out, as in the journal: their text is in the records, and they may be
     connections, frames of gigabytes, or withheld.
@@ -45,4 +42,4 @@ def _plain_error(error: BaseException | None) -> BaseException | None:
         restored = pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001 - the class of an error may be anything
         return NbtoolError(f"{type(error).__name__}: {error}")
-    return error if str(restored) == str(error) else NbtoolError(f"{type(error).__name__}: {error}")
+    return error if type(restored) is type(error) else NbtoolError(f"{type(error).__name__}: {error}")

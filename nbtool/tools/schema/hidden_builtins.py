@@ -10,9 +10,6 @@ from typing import Any
 
 from nbtool.errors import BadUsage
 
-MAX_TEXT = 10_000
-"""Characters of an annotation that are searched for such names."""
-
 
 def hidden_type_error(annotation: Any, parameter: str, function: str, names: Mapping[str, Any]) -> BadUsage | None:
     """Return the error for an annotation that is no type because its name belongs to a variable; None if it is not so.
@@ -38,4 +35,4 @@ def _hidden_types(names: Mapping[str, Any]) -> Iterator[str]:
 def _is_meant(annotation: Any, name: str, value: Any) -> bool:
     if annotation is value:
         return True
-    return isinstance(annotation, str) and re.search(rf"(?<![\w.]){name}\b", annotation[:MAX_TEXT]) is not None
+    return isinstance(annotation, str) and re.search(rf"(?<![\w.]){name}\b", annotation) is not None
