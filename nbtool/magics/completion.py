@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from nbtool.magics import completion_candidates as candidates
 from nbtool.magics.completion_candidates import UNBROKEN, Candidates
+from nbtool.magics.notebook.own_magic import OwnMagic
 
 if TYPE_CHECKING:
     from nbtool.magics.kernel_chats import KernelChats
@@ -66,8 +67,11 @@ class Offer(NamedTuple):
 def find_offer(source: CompletionSource, context: Cursor) -> Offer | None:
     """Return what can be inserted at the cursor; None outside of the magics and in their names."""
     before = context.text_until_cursor
-    if cell := re.match(rf"\s*%%{re.escape(source.name)}(?!\S)", context.full_text):
-        if context.cursor_line > cell[0].count("\n"):
+    magic_line = OwnMagic(source.name).line_of(context.full_text.split("\n"))
+    if magic_line is not None:
+        if context.cursor_line < magic_line:
+            return None
+        if context.cursor_line > magic_line:
             return _in_prompt(source, before, context.line_with_cursor[context.cursor_position :])
         complete = _in_cell_line
     elif re.match(rf"\s*%{re.escape(source.name)}\s", before):

@@ -55,6 +55,13 @@ def test_tab_offers_what_can_be_written_there(tab: Any, text: str, expected: set
     assert tab(text) == expected
 
 
+def test_tab_below_comments_offers_what_the_cell_magic_takes(shell: Any, tab: Any) -> None:
+    shell.run_cell("def price(ticker: str) -> float:\n    'Price.'\n    return 1.5")
+
+    assert "--model" in tab("# a note\n%%chat --mod")
+    assert "price`" in tab("# a note\n%%chat\nUse &`pri")
+
+
 def test_tab_after_a_dot_offers_the_tools_of_a_toolset(shell: Any, tab: Any) -> None:
     shell.run_cell("from nbtool import Toolset\nmore = Toolset('numbers', [double])\nboth = Toolset('both', [more])")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nbtool.chat.journal.database import call_in_children
+from nbtool.chat.journal.storage import is_in_memory
 from nbtool.errors import SettingsError
 from nbtool.ids import is_id
 from nbtool.settings import data_dir
@@ -21,9 +22,9 @@ _held: dict[str, BaseFileLock] = {}
 def use_chat(chat_id: str) -> bool:
     """Note that this process has a chat open, until it ends; return False if another running process has it open.
 
-    Where the file system has no locks, nothing is known of others.
+    Where the file system has no locks, and where the history is in memory only, nothing is known of others.
     """
-    if chat_id in _held or not is_id(chat_id):
+    if chat_id in _held or not is_id(chat_id) or is_in_memory():
         return True
     from filelock import FileLock, Timeout  # noqa: PLC0415 - only where a chat is open
 

@@ -36,11 +36,15 @@ class OwnMagic:
 
         An indented magic is none: IPython first removes the indentation that all lines of a cell share.
         """
-        at = _first_code(lines)
+        at = self.line_of(lines)
         if at is None or lines[at][:1].isspace():
             return None
-        rest = self.rest_of(lines[at], "%%")
-        return None if rest is None else CellText(rest, "".join(lines[at + 1 :]))
+        return CellText(self.rest_of(lines[at], "%%") or "", "".join(lines[at + 1 :]))
+
+    def line_of(self, lines: Sequence[str]) -> int | None:
+        """Return the index of the line of the cell magic; None for a cell without it."""
+        at = _first_code(lines)
+        return at if at is not None and self.rest_of(lines[at], "%%") is not None else None
 
     def rest_of(self, line: str, marks: str) -> str | None:
         """Return what follows the name of the magic in a line; None for another line, and for `%chat?`."""

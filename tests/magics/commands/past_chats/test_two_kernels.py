@@ -82,6 +82,13 @@ def test_what_is_no_id_of_a_chat_becomes_no_file(chat_id: str) -> None:
     assert not [path for path in data_dir().rglob("*") if "escape" in path.name]
 
 
+def test_a_history_in_memory_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBTOOL_JOURNAL", "off")
+
+    assert use_chat(new_id("chat"))
+    assert not (data_dir() / "locks").exists()
+
+
 def test_a_folder_without_locks_hinders_no_chat() -> None:
     (data_dir() / "locks").write_text("a file")
 
