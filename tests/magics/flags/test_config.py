@@ -131,8 +131,8 @@ def test_a_setting_refuses_a_value_of_a_wrong_type_and_keeps_its_own(
 
 def test_the_flag_and_the_setting_of_calls_limit_them(shell: Any) -> None:
     shell.run_cell("%config NbTool.model = 'practice:fast'\n%config NbTool.max_calls = 7")
-    shell.run_cell("%%chat -q -t double -o set\nDouble 3 with &`double`.")
+    shell.run_cell("%%chat -q -t double -o by_setting\nDouble 3 with &`double`.")
     shell.run_cell("%%chat -q -t double --max-calls 1 -o capped\nDouble 3 with &`double`, then double the result.")
 
     assert len(shell.user_ns["capped"].calls) <= 1
-    assert len(shell.user_ns["set"].calls) == 1
+    assert len(shell.user_ns["by_setting"].calls) == 1
