@@ -388,7 +388,7 @@ EXCLUDED: dict[str, str] = {
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
          "notebook_of_cell", "model_choices", "steps", "notices_before", "bind_value", "close_former",
-         "describe_empty", "wrap_for_page"],
+         "describe_empty", "wrap_for_page", "use_chat", "check_no_builtin", "hidden_type_error"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
