@@ -105,6 +105,12 @@ class CallerThread:
         """Whether a job would start at once."""
         return not self._busy and not self._waiting_jobs
 
+    @property
+    def can_interrupt(self) -> bool:
+        """Whether a job of the waiting thread can be interrupted, also while it waits for a line of input."""
+        is_console = sys.platform == "win32" and sys.stdin.isatty()  # its `input()` returns with a key only
+        return self._is_main_thread() and not is_console
+
     def attach(self) -> None:
         """Attach this thread before it calls `run_until`, so that jobs queued in between wait for it."""
         self._attached_thread = threading.get_ident()
@@ -181,7 +187,7 @@ class CallerThread:
     def interrupt(self) -> bool:
         """Raise KeyboardInterrupt in the running job; return whether there was one that can be interrupted."""
         thread = threading.main_thread().ident
-        if not self._busy or thread is None or self._attached_thread != thread or suspension():
+        if not self._busy or thread is None or not self._is_main_thread():
             return False
         if sys.platform == "win32":
             self.is_interrupting = True
@@ -192,6 +198,9 @@ class CallerThread:
             self.is_interrupting = True
             signal.pthread_kill(thread, signal.SIGINT)
         return True
+
+    def _is_main_thread(self) -> bool:
+        return self._attached_thread == threading.main_thread().ident and not suspension()
 
     def _drain(self, on_tick: Callable[[], None]) -> None:
         """Detach the thread and run the jobs that are queued already."""

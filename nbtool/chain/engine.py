@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nbtool.argument_check import check_answer
@@ -19,6 +20,7 @@ from nbtool.chain.final_reply import (
     RAISE_LIMIT,
     RequestPurpose,
     is_empty,
+    name_setting,
 )
 from nbtool.chain.hook_calls import Hook, Hooks
 from nbtool.chain.hooks import Cleanup, DeferredMessage, ReplyContext, TurnContext
@@ -125,17 +127,17 @@ class Engine:
         await self._run_start_hooks()
         await self._find_price()
         turn, has_room = self._turn, self._turn.limits.max_rounds > 1
-        purpose = RequestPurpose(is_final=not has_room, has_tools=has_room)
+        purpose = RequestPurpose(is_final=not has_room, has_tools=has_room, setting="" if has_room else "max_rounds")
         while True:
             reply = await self._requests.make(purpose)
             is_wanted = await self._run_reply_hooks(reply, purpose)
             if is_wanted and not purpose.is_final:
                 purpose = await self._next_purpose()
             elif is_wanted and turn.meter.can_request():
-                purpose = RequestPurpose(is_final=True, has_tools=purpose.has_tools)
+                purpose = replace(purpose, prompt="")
             elif not is_wanted and self._can_answer(reply) and self._may_repeat(purpose):
                 self._require_budget()
-                purpose = RequestPurpose(EMPTY_REPLY_PROMPT, is_final=True, has_tools=not purpose.is_final)
+                purpose = replace(purpose, prompt=EMPTY_REPLY_PROMPT, is_final=True, has_tools=not purpose.is_final)
             else:
                 break
         if reason := end_reason_of(reply):
@@ -168,9 +170,9 @@ class Engine:
         if limit is None:
             return RequestPurpose()
         self._outcome.end_reason = limit.kind
-        advice = RAISE_LIMIT.format(flag=limit.setting.replace("_", "-"), name=limit.setting) if limit.setting else ""
-        await self._turn.emit(Notice(LIMIT_NOTICE.format(reason=limit.text) + advice, "warning", limit.kind))
-        return RequestPurpose(FINAL_PROMPT.format(reason=limit.text), is_final=True)
+        text = LIMIT_NOTICE.format(reason=limit.text) + name_setting(RAISE_LIMIT, limit.setting)
+        await self._turn.emit(Notice(text, "warning", limit.kind))
+        return RequestPurpose(FINAL_PROMPT.format(reason=limit.text), is_final=True, setting=limit.setting)
 
     def _require_budget(self) -> None:
         if exceeded := self._turn.meter.exceeded_budget():

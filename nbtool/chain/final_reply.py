@@ -11,9 +11,9 @@ LIMIT_NOTICE = "The turn was ended early: {reason}. A final reply without tool c
 RAISE_LIMIT = " A larger --{flag} (in Python {name}) raises the limit."
 NO_ROUND_FOR_TOOLS = "The turn is limited to one request, so no tools were offered."
 CALL_IN_FINAL_REPLY = (
-    "The final reply contained a tool call; it did not run. To let the model go on, send another prompt, or run the "
-    "cell again with a larger `--max-rounds` (in Python `max_rounds`)."
+    "The final reply contained a tool call; it did not run. To let the model go on, send another prompt{advice}."
 )
+OR_RAISE_LIMIT = ", or run the cell again with a larger `--{flag}` (in Python `{name}`)"
 NO_REPLY = "The model returned no final reply."
 FINAL_PROMPT = (
     "[nbtool] No more tool calls are possible: {reason}. Answer the person now, without calling tools: say what was"
@@ -28,17 +28,24 @@ EMPTY_REPLY_PROMPT = (
 class RequestPurpose:
     """The purpose of a request: the next round, or, if `is_final`, a final reply.
 
-    `prompt` is sent, not stored. Without `has_tools`, no tools are offered.
+    `prompt` is sent, not stored. Without `has_tools`, no tools are offered. `setting` raises the limit that made it
+    final, if one does.
     """
 
     prompt: str = ""
     is_final: bool = False
     has_tools: bool = True
+    setting: str = ""
 
 
 def is_empty(reply: Reply) -> bool:
     """Whether a reply has no text, refusal or media."""
     return not reply.text.strip() and not any(part.kind in ("refusal", "media") for part in reply.message.parts)
+
+
+def name_setting(text: str, setting: str) -> str:
+    """Return a text that names a setting as a flag of a cell and as Python does; empty without a setting."""
+    return text.format(flag=setting.replace("_", "-"), name=setting) if setting else ""
 
 
 def without_calls(message: Message) -> Message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from nbtool.annotation_kinds import POSITIVE, Count, Seconds
+from nbtool.annotation_kinds import POSITIVE, Count, Range, Seconds
 from nbtool.argument_check import check_arguments
 
 MAX_ROUNDS = 256
@@ -33,7 +33,11 @@ DRAIN_SECONDS = 3.0
 MIN_MAX_CALLS = 128
 """The default of `max_calls`, unless `max_rounds` is larger: a turn can then make one call in each round."""
 
+MAX_REPEATS = 3
+"""The default of `max_repeats`."""
+
 Dollars = Annotated[float, POSITIVE]
+Repeats = Annotated[int, Range(at_least=2)]
 
 
 @check_arguments
@@ -55,13 +59,15 @@ class Limits:
     """The limits of one turn; None means no limit of that kind, except of calls.
 
     `max_rounds` counts requests to the model, including the one for a final reply; `max_calls` the calls of tools,
-    where None is `MIN_MAX_CALLS`, or `max_rounds` if that is more; `seconds` is for the whole turn,
-    `tokens` for input and output together, `cost` in US dollars, for models whose price is known. Once tokens or cost
-    are spent no further request is made, not even for a final reply. `hooks` are the time limits of its plugins.
+    where None is `MIN_MAX_CALLS`, or `max_rounds` if that is more; `max_repeats` the rounds in a row with the same
+    calls and the same results, without a decision or a wait; `seconds` is for the whole turn, `tokens` for input and
+    output together, `cost` in US dollars, for models whose price is known. Once tokens or cost are spent no further
+    request is made, not even for a final reply. `hooks` are the time limits of its plugins.
     """
 
     max_rounds: Count = 10
     max_calls: Count | None = None
+    max_repeats: Repeats | None = MAX_REPEATS
     seconds: Seconds | None = None
     tokens: Count | None = None
     cost: Dollars | None = None

@@ -7,7 +7,14 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, NO_ROUND_FOR_TOOLS, RequestPurpose, without_calls
+from nbtool.chain.final_reply import (
+    CALL_IN_FINAL_REPLY,
+    NO_ROUND_FOR_TOOLS,
+    OR_RAISE_LIMIT,
+    RequestPurpose,
+    name_setting,
+    without_calls,
+)
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import AppendContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.outcome import Outcome
@@ -53,7 +60,8 @@ class Requests:
         reply = await self._read_reply(request, purpose)
         await self._check(reply)
         if purpose.is_final and reply.calls:
-            await self.turn.emit(Notice(CALL_IN_FINAL_REPLY, "warning"))
+            advice = name_setting(OR_RAISE_LIMIT, purpose.setting)
+            await self.turn.emit(Notice(CALL_IN_FINAL_REPLY.format(advice=advice), "warning"))
             return replace(reply, message=without_calls(reply.message))
         return reply
 

@@ -5,7 +5,6 @@ A budget for all turns of a chat is `nbtool/plugins/budget.py`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -15,11 +14,15 @@ from nbtool.clock import monotonic
 from nbtool.errors import LimitReached
 from nbtool.events import EndReason
 from nbtool.messages import Usage
-
-MAX_REPEATED_BATCHES = 3
-"""A batch of calls with the same arguments and results that is repeated this often counts as a loop."""
+from nbtool.text import list_names, shorten
 
 RAISE_BUDGET = "To continue: `%%chat --resume` with a larger `--budget`."
+
+MAX_NAMES = 3
+"""Repeated tools that the notice of a limit names."""
+
+MAX_NAME = 64
+"""Characters of such a name, which a model may have made up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ class CountedReply(NamedTuple):
 class Meter:
     """What a turn has used so far; `unpriced` counts replies of unknown cost.
 
+    `repeats` counts the latest rounds that had the same calls with the same results; `repeated` names their tools.
+
     `price_of` computes the cost of a reply in US dollars if the provider does not report it; a plugin may set it.
     `estimate_of` estimates the cost of a request, if the price of the model is known. `listed_price_of` computes the
     cost of a reply from the price lists of its host alone, which no setting of the user changes.
@@ -61,7 +66,8 @@ class Meter:
     estimate_of: Callable[[Usage], float] | None = None
     listed_price_of: Callable[[Usage], float | None] | None = None
     replies: list[CountedReply] = field(default_factory=list)
-    _batches: Counter[str] = field(default_factory=Counter)
+    repeats: int = 0
+    repeated: tuple[str, ...] = ()
 
     def reached_limit(self) -> ReachedLimit | None:
         """Return the limit after which only a final reply may follow; None if none is reached."""
@@ -73,8 +79,10 @@ class Meter:
         if self.calls >= limits.call_limit:
             text = f"the limit of {limits.call_limit} tool calls was reached"
             return ReachedLimit("calls", text, setting="max_calls")
-        if self._batches and max(self._batches.values()) >= MAX_REPEATED_BATCHES:
-            return ReachedLimit("repetition", f"the same calls gave the same results {MAX_REPEATED_BATCHES} times")
+        if limits.max_repeats is not None and self.repeats >= limits.max_repeats:
+            names = list_names([f"`{shorten(name, MAX_NAME)}`" for name in self.repeated], MAX_NAMES)
+            text = f"the same calls ({names}) gave the same results {self.repeats} times in a row"
+            return ReachedLimit("repetition", text, setting="max_repeats")
         return None
 
     def can_request(self) -> bool:
@@ -113,10 +121,6 @@ class Meter:
     def remaining_calls(self) -> int:
         """Return how many more calls may run."""
         return max(0, self.limits.call_limit - self.calls)
-
-    def record_batch(self, digest: str) -> None:
-        """Count a finished batch of calls, by a digest of its calls and results."""
-        self._batches[digest] += 1
 
     @property
     def seconds(self) -> float:

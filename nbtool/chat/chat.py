@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from nbtool.annotation_kinds import CHECKED_INSIDE, Count, Seconds
 from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import TurnContext
-from nbtool.chain.limits import Limits
+from nbtool.chain.limits import MAX_REPEATS, Limits, Repeats
 from nbtool.chain.plugin import Plugin
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.batch import Batch, MapTotals
@@ -86,6 +86,8 @@ class Chat:
             that suits the provider.
         max_rounds: maximum number of requests to the model in a turn, the one for a final answer included; at most 256.
         max_calls: maximum number of calls of tools in a turn. None: 128, or `max_rounds` if that is more.
+        max_repeats: how often in a row the same calls may give the same results before a final answer is asked for.
+            Other calls between them, a denial, and a call of a second or longer begin a new count. None: no limit.
         result_bytes: maximum size of all stored results of calls together, in estimated bytes (256 MiB). Beyond it the
             least recently used ones are removed, but never those of the running turn; one that alone exceeds it is
             removed when the next turn begins. In a map it limits each turn, and all turns that have ended together.
@@ -180,6 +182,7 @@ class Chat:
         tool_format: PromptFormatName | None = None,
         max_rounds: Count = 10,
         max_calls: Count | None = None,
+        max_repeats: Repeats | None = MAX_REPEATS,
         result_bytes: Count = MAX_BYTES,
         history: HistoryMode = "compact",
         options: Mapping[str, Any] | None = None,
@@ -219,7 +222,7 @@ class Chat:
             variables,
             variable_tools(variables, writable=False),
             system or "",
-            Limits(max_rounds=max_rounds, max_calls=max_calls),
+            Limits(max_rounds=max_rounds, max_calls=max_calls, max_repeats=max_repeats),
             history,
             options={**(options or {}), **chosen_tools},
             approver=approver,

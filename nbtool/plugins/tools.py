@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.repair import NO_RESULT
 from nbtool.chain.task_stopping import shield_until_done, stop_all
+from nbtool.chain.usage_meter import Meter
 from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
 from nbtool.loop import is_cancelling
 from nbtool.messages import Message, ProviderCall, ToolCall, results
@@ -24,6 +23,7 @@ from nbtool.tools.approval import ApprovalQueue
 from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.ordering import CallSlot, make_slots
 from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.repeats import can_repeat, is_repeated
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.toolset import Toolset
@@ -74,6 +74,7 @@ class ToolCalling:
     known_outcomes: Mapping[str, Sequence[CallRecord]] = field(default_factory=dict)
     _hooks: Hooks = field(init=False)
     _malformed_replies: int = field(init=False, default=0)
+    _latest_batch: list[CallRecord] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self._hooks = Hooks(self.call_listeners)
@@ -121,11 +122,20 @@ class ToolCalling:
             raise
         finally:
             self.records[first:] = sorted(self.records[first:], key=_call_order(calls))
-        reply.turn.meter.record_batch(_batch_digest(self.records[first:]))
+        self._count_repeats(reply.turn.meter, self.records[first:])
         if await self._may_ask_again(calls, reply):
             await reply.append_and_request(self._results_message(calls))
         else:
             await reply.append(self._results_message(calls))
+
+    def _count_repeats(self, meter: Meter, batch: list[CallRecord]) -> None:
+        """Count the rounds in a row with the same calls and results; outcomes of an earlier version do not count."""
+        if not can_repeat(batch) or any(one.call_id in self.known_outcomes for one in batch):
+            batch, meter.repeats = [], 0
+        else:
+            meter.repeats = meter.repeats + 1 if is_repeated(batch, self._latest_batch) else 1
+        meter.repeated = tuple(dict.fromkeys(one.display_name for one in batch))
+        self._latest_batch = batch
 
     async def _may_ask_again(self, calls: Sequence[ToolCall], reply: ReplyContext) -> bool:
         """Report calls that cannot be read; return False for the second reply in a row that has no other calls."""
@@ -220,11 +230,3 @@ class ToolCalling:
 def _call_order(calls: tuple[ToolCall, ...]):  # type: ignore[no-untyped-def]  # a key function for sorted()
     positions = {call.call_id: position for position, call in enumerate(calls)}
     return lambda record: positions.get(record.call_id, len(positions))
-
-
-def _batch_digest(records: Sequence[CallRecord]) -> str:
-    """Return a digest of a batch's calls and results, without their ids and the names of stored results."""
-    outcomes = [
-        (record.name, record.arguments, record.shown.replace(record.reference or "\0", "")) for record in records
-    ]
-    return hashlib.sha256(json.dumps(outcomes).encode()).hexdigest()

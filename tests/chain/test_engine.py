@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from nbtool.chain.cancel_signal import CancelSignal
-from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, LIMIT_NOTICE, NO_REPLY, RAISE_LIMIT
+from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, LIMIT_NOTICE, NO_REPLY, OR_RAISE_LIMIT, RAISE_LIMIT
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.errors import HookFailed, IncompleteReply, InvalidReply, NbtoolError
@@ -130,7 +130,7 @@ def test_a_call_in_the_final_reply_is_dropped_and_the_missing_answer_is_reported
             f"{LIMIT_NOTICE.format(reason='the limit of 2 rounds was reached')}"
             f"{RAISE_LIMIT.format(flag='max-rounds', name='max_rounds')}",
         ),
-        ("", CALL_IN_FINAL_REPLY),
+        ("", CALL_IN_FINAL_REPLY.format(advice=OR_RAISE_LIMIT.format(flag="max-rounds", name="max_rounds"))),
         ("empty", NO_REPLY),
     ]
 
@@ -145,7 +145,7 @@ def test_an_empty_reply_after_results_is_asked_for_again():
 def test_the_same_calls_with_the_same_results_end_in_a_final_reply():
     class Counting(Answering):
         async def on_after_request(self, reply: ReplyContext) -> None:
-            reply.turn.meter.record_batch("the same")
+            reply.turn.meter.repeats += 1
             await super().on_after_request(reply)
 
     ran = run([call("price"), call("price"), call("price"), "I go round in circles."], Counting())

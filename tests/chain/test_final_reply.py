@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.blocks.labels import footer_line
 from nbtool.blocks.render.mimebundle import turn_mimebundle
-from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY
+from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, OR_RAISE_LIMIT
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import HookSeconds, Limits
 from nbtool.chain.stop_reasons import end_reason_of
@@ -60,12 +61,8 @@ def test_a_limit_that_ends_a_turn_is_reported_once_in_the_view_in_saved_data_and
     assert (turn.status, turn.text, turn.end_reason) == ("completed", "That is all.", reason)
     assert turn.end_note == ""  # it has a reply, and its calls ran
     transcript = turn.transcript()
-    assert (
-        str(turn_mimebundle(transcript.document(), transcript.media)["text/html"]).count(
-            notice.text.replace("'", "&#x27;")
-        )
-        >= 1
-    )
+    shown = re.sub("</?code[^>]*>", "`", str(turn_mimebundle(transcript.document(), transcript.media)["text/html"]))
+    assert notice.text.replace("'", "&#x27;") in shown
     stored = [event for event in journal().events(turn.turn_id) if event["kind"] == "notice"]
     assert [(event["topic"], event["text"]) for event in stored] == [(reason, notice.text)]
 
@@ -126,7 +123,8 @@ def test_a_final_reply_that_only_calls_a_tool_is_requested_again_without_tools()
 
     assert (turn.text, len(turn.calls)) == ("That is all.", 3)
     assert [bool(prompt.tools) for prompt in wire.prompts] == [True] * 4 + [False]
-    assert CALL_IN_FINAL_REPLY in [event.text for event in turn.log if event.kind == "notice"]
+    text = CALL_IN_FINAL_REPLY.format(advice=OR_RAISE_LIMIT.format(flag="max-repeats", name="max_repeats"))
+    assert text in [event.text for event in turn.log if event.kind == "notice"]
 
 
 @pytest.mark.promise("bounded")

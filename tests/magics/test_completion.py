@@ -48,7 +48,7 @@ def kinds(shell: Any) -> Any:
         ("%%chat -q\nHow many rows has $`fra", {"frame`"}),
         ("%%chat -q\nPlease use &`dou", {"double`"}),
         ("%chat appro", {"approvals", "approve"}),
-        ("%chat config max", {"max_calls", "max_rounds"}),
+        ("%chat config max", {"max_calls", "max_repeats", "max_rounds"}),
     ],
 )
 def test_tab_offers_what_can_be_written_there(tab: Any, text: str, expected: set[str]) -> None:

@@ -29,7 +29,7 @@ CUTS: dict[EndReason, str] = {
     "rounds": "by `max_rounds`",
     "calls": "by `max_calls`",
     "length": "at the length limit of a reply",
-    "repetition": "for repeating calls",
+    "repetition": "by `max_repeats`",
 }
 """By the reason: what cut an answer short."""
 
@@ -136,7 +136,9 @@ def cut_text(progress: MapProgress) -> str:
         what = CUTS[progress.cut[0][0]]
     else:
         what = f"({', '.join(f'{format_number(count)} {CUTS[reason]}' for reason, count in progress.cut)})"
-    has_fix = progress.state != "running" and any(reason in ("rounds", "calls") for reason, _ in progress.cut)
+    has_fix = progress.state != "running" and any(
+        reason in ("rounds", "calls", "repetition") for reason, _ in progress.cut
+    )
     return f"{format_number(total)} cut short {what}{f': {LIMIT_FIX}' if has_fix else ''}"
 
 

@@ -74,6 +74,10 @@ WAITING_FOR_PAGE = "Waiting up to {seconds:g} s for a page of this notebook to c
 PARKED_SECONDS = 24 * 60 * 60.0
 """How long a question stays open after its cell has ended, unless set otherwise."""
 
+NO_TIMED_LINE = (
+    "A line of input cannot be closed here when the seconds of --answer-within are over, so the call was denied."
+)
+UNTIMED_FIX = "Leave out --answer-within."
 NO_ONE_TO_ASK = "Nobody can be asked here (no page and no line of input), so the call was denied."
 RUN_UNASKED_FIX = 'Add `--approve auto`, or set `run="auto"` on the tool.'
 RELEASE_UNASKED_FIX = "Add `--approve auto`."
@@ -88,9 +92,9 @@ class CellApprover:
 
     `place` is where the turn is on the pages, None if there is no page, and `show_again` displays it again in its cell.
     `can_input` is whether a line of input would reach a person, `can_park` whether somebody could answer after the
-    cell. An unanswered question is denied after `timeout` seconds; None means `PARKED_SECONDS` after the cell has
-    ended, and no limit before. `on_question` gets the digest of each question that waits for a person in the running
-    cell.
+    cell. An unanswered question is denied after `timeout` seconds, those of a line of input from when it is shown; None
+    means `PARKED_SECONDS` after the cell has ended, and no limit before. `on_question` gets the digest of each question
+    that waits for a person in the running cell.
     """
 
     turn: Turn
@@ -140,7 +144,7 @@ class CellApprover:
             self.methods.append("click")
             self.on_question(question.digest)
             return await self._wait_while_shown(question, self.place)
-        if self.can_input:
+        if self.can_input and (self.timeout is None or self.turn.caller_thread.can_interrupt):
             self.on_question(question.digest)
             decision = await self._ask_by_input(question)
             if not question.needs_person:
@@ -199,6 +203,8 @@ class CellApprover:
             if question.person_rule:
                 denial = question.denial(f"{NO_ONE_TO_ASK} {question.person_rule}", fix=PERSON_FIX)
                 return self._record("nobody", denial)
+            if self.can_input:
+                return self._record(BY_NOBODY, question.denial(NO_TIMED_LINE, fix=UNTIMED_FIX))
             allowed = RUN_UNASKED_FIX if question.gate == "run" else RELEASE_UNASKED_FIX
             fix = SENSITIVE_FIX if question.sensitive else allowed
             return self._record(BY_NOBODY, question.denial(NO_ONE_TO_ASK, fix=fix))
@@ -221,15 +227,32 @@ class CellApprover:
         return Undecided()
 
     async def _ask_by_input(self, question: Question) -> Decision:
-        """Ask with a line of input, which shows the question; a decision by another option closes the line."""
+        """Ask with a line of input, which shows the question; a decision by another option closes the line.
+
+        So does the denial when its time is over, which begins when the line is shown: lines come one after another.
+        """
         self.approvals.mark_shown(question.digest)
         ask = fill_in_by_input if question.is_form else ask_by_input
-        answer: Decision = await self._in_cell(partial(ask, question))
+        loop, is_shown = asyncio.get_running_loop(), asyncio.Event()
+        expiry = asyncio.ensure_future(self._expire_after(is_shown, question))
+        try:
+            answer: Decision = await self._in_cell(
+                partial(ask, question), on_start=lambda: loop.call_soon_threadsafe(is_shown.set)
+            )
+        finally:
+            expiry.cancel()
         return answer
 
-    async def _in_cell(self, work: Callable[[], Any]) -> Any:
-        """Run a function on the thread of the cell, where it can ask and print; it is stopped if this is cancelled."""
-        runner = CallerThreadRunner(self.turn.caller_thread, lambda: None)
+    async def _expire_after(self, is_shown: asyncio.Event, question: Question) -> None:
+        await is_shown.wait()
+        await self._wait_for_click(question, self.timeout)
+
+    async def _in_cell(self, work: Callable[[], Any], on_start: Callable[[], object] = lambda: None) -> Any:
+        """Run a function on the thread of the cell, where it can ask and print; it is stopped if this is cancelled.
+
+        `on_start` is called there right before.
+        """
+        runner = CallerThreadRunner(self.turn.caller_thread, on_start)
         try:
             outcome = await runner.run(work)
         except asyncio.CancelledError:

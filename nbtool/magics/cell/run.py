@@ -300,8 +300,8 @@ def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
     """Build the settings of a turn from its flags."""
     tokens, dollars = budget(flags.budget)
     flag_values = {
-        "max_rounds": flags.max_rounds, "max_calls": flags.max_calls, "seconds": flags.timeout, "tokens": tokens,
-        "cost": dollars,
+        "max_rounds": flags.max_rounds, "max_calls": flags.max_calls, "max_repeats": flags.max_repeats,
+        "seconds": flags.timeout, "tokens": tokens, "cost": dollars,
     }  # fmt: skip
     limits = replace(chat.limits, **{name: value for name, value in flag_values.items() if value is not None})
     return TurnSettings(

@@ -38,6 +38,7 @@ FLAGS = (
     "history",
     "max_rounds",
     "max_calls",
+    "max_repeats",
     "timeout",
     "budget",
     "check_results",
@@ -66,6 +67,9 @@ class NbTool(Configurable):
     )
     max_calls = Integer(
         None, min=1, allow_none=True, help="Maximum calls of tools in a turn; None: 128, or max_rounds if it is more."
+    ).tag(config=True)
+    max_repeats = Integer(
+        None, min=2, allow_none=True, help="How often in a row the same calls may give the same results; None: 3."
     ).tag(config=True)
     timeout = Float(None, min=0.001, allow_none=True, help="Maximum duration of a turn, in seconds.").tag(config=True)
     budget = Unicode(
@@ -148,7 +152,7 @@ class NbTool(Configurable):
             problem = str(error)
         raise TraitError(problem)  # outside of `except`, so that no traceback holds the value
 
-    @validate("max_rounds", "max_calls", "timeout", "answer_within")
+    @validate("max_rounds", "max_calls", "max_repeats", "timeout", "answer_within")
     def _check_number(self, proposal: Any) -> Any:
         """Refuse what traitlets takes for a number, and is none."""
         name, value = proposal["trait"].name, proposal["value"]

@@ -212,6 +212,7 @@ def _add_model(parser: Parser) -> None:
     add("--tool-format", choices=("json", "hermes", "pythonic"), help="form of calls where tools are in the prompt")
     add("--max-rounds", metavar="N", type=int, help="maximum number of requests to the model in this turn")
     add("--max-calls", metavar="N", type=int, help="maximum number of calls of tools in this turn")
+    add("--max-repeats", metavar="N", type=int, help="how often in a row the same calls may give the same results")
     add("--timeout", metavar="S", type=_seconds, help="maximum duration of the turn, in seconds")
     add(
         "--budget",

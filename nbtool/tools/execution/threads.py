@@ -51,7 +51,7 @@ class CallerThreadRunner:
 
     name = "main"
 
-    def __init__(self, caller_thread: CallerThread, on_start: Callable[[], None]) -> None:
+    def __init__(self, caller_thread: CallerThread, on_start: Callable[[], object]) -> None:
         self._caller_thread = caller_thread
         self._on_start = on_start
         self._lock = threading.Lock()

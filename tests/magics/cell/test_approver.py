@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ import pytest
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from nbtool import Chat, tool
+from nbtool.chat.chat import wait_for_turn
+from nbtool.magics.cell.approver import NO_TIMED_LINE, UNTIMED_FIX, CellApprover
 from nbtool.magics.kernel.control_channel import MESSAGE_TYPE
+from nbtool.testing import ScriptedWire, call
 from tests.compat.page import Way
 
 SETUP = """
@@ -226,6 +231,50 @@ def test_a_line_of_input_that_is_closed_is_a_no(front_end: InputFrontEnd) -> Non
     assert front_end.run("print(received, answer.calls[0].reason)").startswith("[] The input was closed")
 
 
+@pytest.mark.promise("fails-closed")
+@pytest.mark.parametrize("tools", ["&`double`", "&`double` and &`note`"])
+def test_a_line_of_input_that_nobody_answers_in_time_closes_and_the_call_is_denied(
+    front_end: InputFrontEnd, tools: str
+) -> None:
+    front_end.run("@tool\ndef note(n: int) -> None:\n    'Note a number.'\n    received.append(n)")
+    cell = USE.format(flags=" --approve input --answer-within 0.2").replace("&`double`", tools)
+
+    front_end.run(cell, answer=lambda: None)
+
+    reasons = front_end.run(
+        "print(received, *(f'{one.reason} {one.decisions[0].by}' for one in answer.calls), sep='\\n')"
+    )
+    first, *others = reasons.splitlines()
+    assert (first, set(others)) == ("[]", {"Nobody answered in time. expired"})
+    assert len(front_end.asked) == len(others) >= tools.count("&")
+    assert front_end.run("print('the next cell runs')") == "the next cell runs\n"
+
+
+def test_a_line_of_input_that_is_answered_in_time_counts(front_end: InputFrontEnd) -> None:
+    front_end.run(USE.format(flags=f" --approve input --answer-within {SECONDS}"), answer="y")
+
+    assert front_end.run("print(received, answer.calls[0].decisions[0].by)") == "[21] input\n"
+
+
+@pytest.mark.promise("fails-closed")
+def test_no_line_is_offered_where_it_could_not_be_closed_in_time() -> None:
+    @tool
+    def double(n: int) -> int:
+        "Twice a number."
+        return 2 * n
+
+    with ScriptedWire([call("double", n=1), "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[double])
+        turn = chat.compose("Go.")
+        turn.approver = CellApprover(turn, chat.approvals, can_input=True, timeout=5)
+        waiting = threading.Thread(target=wait_for_turn, args=(turn,))  # no main thread: nothing interrupts its line
+        waiting.start()
+        waiting.join(SECONDS)
+
+    (record,) = turn.calls
+    assert (record.status, record.reason) == ("denied", f"{NO_TIMED_LINE} {UNTIMED_FIX}")
+
+
 @pytest.mark.promise("stops")
 def test_an_interrupt_ends_a_line_of_input(front_end: InputFrontEnd) -> None:
     front_end.run(USE.format(flags=" --approve input"), answer=front_end.manager.interrupt_kernel)
@@ -315,6 +364,24 @@ def test_a_person_at_a_terminal_is_asked_for_a_line(script: Path) -> None:
     terminal.expect("Run it?")
     terminal.sendline("y")
     terminal.expect(r"GOT \[21\] ok")
+    terminal.close(force=True)
+
+    assert not terminal.isalive()
+
+
+@pytest.mark.promise("fails-closed")
+def test_a_line_of_a_terminal_closes_when_its_time_is_over(script: Path) -> None:
+    text = script.read_text(encoding="utf-8").replace("practice:fast", "practice:fast --answer-within 0.3")
+    script.write_text(text, encoding="utf-8")
+    terminal = pexpect.spawn(
+        sys.executable,
+        ["-m", "IPython", "--no-banner", "--colors=NoColor", str(script)],
+        timeout=SECONDS,
+        use_poll=True,
+    )
+
+    terminal.expect("Run it?")
+    terminal.expect(r"GOT \[\] denied")
     terminal.close(force=True)
 
     assert not terminal.isalive()

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from nbtool import Chat
 from nbtool.errors import BadUsage
 from nbtool.magics.flags.config import NbTool
+from nbtool.testing import ScriptedWire, call
 from tests.magics.commands.saying import run_command
 from tests.shells import end_shell, new_shell
 
@@ -110,7 +112,11 @@ def test_an_unknown_setting_names_those_that_exist() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *((name, value) for name in ("max_rounds", "max_calls") for value in ("True", "2.5", "'3'", "-1", "[1]")),
+        *(
+            (name, value)
+            for name in ("max_rounds", "max_calls", "max_repeats")
+            for value in ("True", "2.5", "'3'", "-1", "[1]")
+        ),
         *((name, value) for name in ("timeout", "answer_within") for value in ("float('nan')", "float('inf')", "'3'")),
         *(("plugins", value) for value in ("'Privacy'", "['Privacy']", "[None]", "[object()]", "[int]", "5")),
         *((name, "5") for name in ("privacy", "api_key", "options", "headers", "quiet", "system", "history", "budget")),
@@ -127,6 +133,15 @@ def test_a_setting_refuses_a_value_of_a_wrong_type_and_keeps_its_own(
     assert getattr(settings, name) == former
     (refused,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert "\n" not in refused
+
+
+def test_the_flag_and_the_setting_of_repeats_limit_them(shell: Any) -> None:
+    shell.run_cell("%config NbTool.max_repeats = 5")
+    for flag, count in (("", 5), ("--max-repeats 4", 4)):
+        with ScriptedWire([*[call("double", n=1)] * count, "Done."]) as wire:
+            shell.user_ns["looping"] = Chat(wire=wire)
+            shell.run_cell(f"%%chat -q -c looping --approve auto -t double {flag} -o turn\nGo.")
+        assert (shell.user_ns["turn"].end_reason, len(shell.user_ns["turn"].calls)) == ("repetition", count)
 
 
 def test_the_flag_and_the_setting_of_calls_limit_them(shell: Any) -> None:

@@ -15,6 +15,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError, NotRepeated
 from nbtool.events import CallStarted, Event, TurnEnded, TurnStarted
 from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.repeats import count_repeats
 
 NextStep = Literal["send", "continue", "use", "refuse"]
 """What is done with a prompt: send it, continue its turn from what ran, use its answer as it is, or refuse it."""
@@ -94,6 +95,8 @@ def has_more_room(turn: Turn, limits: Limits) -> bool:
         return False
     if turn.end_reason == "rounds":
         return limits.max_rounds > turn.stats.rounds
+    if turn.end_reason == "repetition":
+        return limits.max_repeats is None or limits.max_repeats > count_repeats(turn.calls)
     return turn.end_reason == "calls" and limits.call_limit > turn.stats.calls
 
 
