@@ -287,3 +287,28 @@ def test_a_mention_of_an_evicted_result_says_that_it_was_evicted(
     shell.run_cell(cell)
 
     assert "'load_1_result' no longer exists: it was evicted to free memory (raise `%config" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("budget", ["$1", "0.50", "$0.05", "20000"])
+@pytest.mark.parametrize("model", ["openai:gpt-5-mini", "anthropic:claude-sonnet-4-5", "deepseek:deepseek-chat"])
+def test_a_dry_run_with_a_budget_shows_the_request_of_a_model_of_known_price(
+    shell: Any, model: str, budget: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(f"{model.partition(':')[0].upper()}_API_KEY", "a-key-of-this-test")
+    capsys.readouterr()
+
+    shell.run_cell(f"%%chat --dry-run -m {model} --budget '{budget}'\nHello")
+
+    said = capsys.readouterr().out
+    assert said.startswith("Nothing was sent. The request has ")
+    assert "\nPOST https://" in said
+
+
+def test_a_dry_run_with_a_budget_of_a_model_of_unknown_price_is_refused_as_its_turn_would_be(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
+
+    assert "the price of a-model-of-ours is unknown" in failure(
+        shell, "%%chat --dry-run -m openai:a-model-of-ours --budget '$1'\nHello", capsys
+    )
