@@ -93,7 +93,7 @@ def command_arguments(chats: KernelChats, command: str) -> Candidates:
 
 def tools(chats: KernelChats) -> Candidates:
     """Return what `-t` takes: functions, toolsets and objects of the notebook, and the standard toolsets."""
-    from nbtool.magics.names.namespace import NOTES, STANDARD_PREFIX  # noqa: PLC0415 - the same
+    from nbtool.magics.names.tool_names import NOTES, STANDARD_PREFIX  # noqa: PLC0415 - the same
     from nbtool.toolsets import STANDARD  # noqa: PLC0415 - the same
 
     standard = {f"{STANDARD_PREFIX}{name}": "toolset" for name in STANDARD}

@@ -32,10 +32,14 @@ NEAR = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one argument of `-t` adds to a chat: `names` remove it again; without `patterns` it adds all tools."""
+    """What one argument of `-t` adds to a chat: `names` remove it again; without `patterns` it adds all tools.
+
+    `absence` is why the notebook has it no longer: it is added again as soon as the notebook has it.
+    """
 
     names: tuple[str, ...]
     patterns: tuple[str, ...] = ()
+    absence: str = ""
 
 
 def matches(tool: Tool, pattern: str) -> bool:
@@ -95,6 +99,16 @@ def all_sources(things: Iterable[Any]) -> list[ToolSource]:
 def find_source(name: str, things: Iterable[Any]) -> ToolSource | None:
     """Find a toolset by its own name among the objects of a notebook and the toolsets inside them."""
     return next((source for source in all_sources(things) if source.name == name), None)
+
+
+def is_called(source: ToolSource, name: str) -> bool:
+    """Whether a toolset has this name, or a name that begins with this word: `files in data` is called `files`."""
+    return name in (source.name, source.name.partition(" ")[0])
+
+
+def sources_inside(source: ToolSource) -> list[ToolSource]:
+    """Return a toolset and those in it, at any depth."""
+    return [source, *(one for inner in getattr(source, "sources", ()) for one in sources_inside(inner))]
 
 
 def find_server_tool(name: str, things: Iterable[Any]) -> Tool | None:

@@ -13,7 +13,8 @@ from nbtool.chat.map_chats import is_map_chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.names.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
-from nbtool.magics.names.namespace import STANDARD_PREFIX, NotebookNamespace
+from nbtool.magics.names.namespace import NotebookNamespace
+from nbtool.magics.names.tool_names import STANDARD_PREFIX
 from nbtool.policy import site_policy
 from nbtool.tools.tool_names import own_name
 from nbtool.toolsets import STANDARD, standard

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbtool.chat.chat import Chat
@@ -17,11 +17,13 @@ class RebindingTracker:
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
         self._last_objects: dict[str, dict[str, int]] = {}
+        self._absent: dict[str, frozenset[str]] = {}
 
-    def changes(self, chat: Chat, tools: Iterable[str]) -> str:
+    def changes(self, chat: Chat, tools: Mapping[str, str]) -> str:
         """Describe what changed, empty if nothing did; `tools` are the names of the chat's tools in the notebook.
 
-        An object that was changed in place is the same object: only rebound names are reported.
+        Each has the reason why the chat cannot have it now, empty if it has. An object that was changed in place is the
+        same object: only rebound names are reported.
         """
         variables = [entry.name for entry in chat.exposed_variables() if entry.is_live]
         before = self._last_objects.get(chat.chat_id, {})
@@ -29,13 +31,21 @@ class RebindingTracker:
         missing = dict.fromkeys((name for name in before if name not in self._names), id(MISSING))
         self._last_objects[chat.chat_id] = now
         changed = [name for name, was in before.items() if was != {**now, **missing}.get(name, was)]
-        return f"Since the last turn: {'; '.join(self._describe(chat, changed, variables))}." if changed else ""
+        was_absent = self._absent.get(chat.chat_id, frozenset())
+        self._absent[chat.chat_id] = frozenset(name for name, absence in tools.items() if absence)
+        texts = [
+            f"{tools[name]}, so this chat has no such tool until it is defined again"
+            if tools.get(name)
+            else f"`{name}` is defined again, and a tool of this chat again"
+            if name in tools and name in was_absent
+            else self._describe(chat, name, variables)
+            for name in changed
+        ]
+        return f"Since the last turn: {'; '.join(texts)}." if texts else ""
 
-    def _describe(self, chat: Chat, changed: Iterable[str], variables: Iterable[str]) -> Iterator[str]:
-        for name in changed:
-            if name not in self._names:
-                yield f"`{name}` no longer exists"
-            elif name in variables:
-                yield f"`{name}` is now another object ({chat.variables.describe(name)})"
-            else:
-                yield f"`{name}` was redefined; calls use the new definition"
+    def _describe(self, chat: Chat, name: str, variables: Iterable[str]) -> str:
+        if name not in self._names:
+            return f"`{name}` no longer exists"
+        if name in variables:
+            return f"`{name}` is now another object ({chat.variables.describe(name)})"
+        return f"`{name}` was redefined; calls use the new definition"

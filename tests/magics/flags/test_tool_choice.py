@@ -302,3 +302,94 @@ def test_a_call_by_another_name_is_written_as_code_that_runs(shell: Any) -> None
 
     assert "import basename as price" in shell.rl_next_input
     assert shell.run_cell(shell.rl_next_input).result == "b"
+
+
+STANDARD_FILES = ["edit_file", "list_files", "read_file", "write_file"]
+
+
+@pytest.fixture
+def standard_after_cells(shell: Any) -> Any:
+    """Run cells of one chat of a notebook without toolsets of its own; gives the tools it has after each."""
+
+    def tools_after(*lines: str) -> list[str]:
+        for line in lines:
+            result = shell.run_cell(f"%%chat -q -m practice:fast {line}\nHello")
+            if result.error_in_exec:
+                raise result.error_in_exec
+        return sorted(shell.magics_manager.registry["ChatMagics"].chats["main"].tools.tools())
+
+    return tools_after
+
+
+@pytest.mark.parametrize(
+    ("lines", "tools"),
+    [
+        (["-t nbtool:files", "-T files.write_file"], ["edit_file", "list_files", "read_file"]),
+        (["-t nbtool:files -T files.write_file"], ["edit_file", "list_files", "read_file"]),
+        (["-t nbtool:files", "-T nbtool:files.write_file"], ["edit_file", "list_files", "read_file"]),
+        (["-t nbtool:files", "-T 'files.*_file'"], ["list_files"]),
+        (["-t nbtool:files", "-T files.write_file", "-t files.write_file"], STANDARD_FILES),
+        (["-t nbtool:files", "-T files.write_file", "-t 'files.w*'"], STANDARD_FILES),
+        (["-t nbtool:files", "-T files.write_file", "-t nbtool:files.write_file"], STANDARD_FILES),
+        (["-t nbtool:files", "-T files"], []),
+        (["-t nbtool:files", "-t 'files.read_*'"], STANDARD_FILES),
+        (["-t nbtool:files", "-t files.read_file"], STANDARD_FILES),
+        (["-t files.read_file"], ["read_file"]),
+        (["-t 'files.read_*' files.list_files"], ["list_files", "read_file"]),
+        (["-t files.read_file", "-t nbtool:files"], STANDARD_FILES),
+        (["-t nbtool:inspection", "-T inspection.sample inspection.[sv]*"], ["columns", "describe", "head"]),
+        (["-t inspection.head web.fetch_page python.run_python"], ["fetch_page", "head", "run_python"]),
+        (["-t nbtool:notebook", "-T notebook.run_cell 'notebook.*t*_cell'"],
+         ["list_cells", "move_cell", "read_cell"]),
+    ],
+    ids=" then ".join,
+)  # fmt: skip
+def test_a_standard_toolset_is_named_without_its_prefix_too(
+    standard_after_cells: Any, lines: list[str], tools: list[str]
+) -> None:
+    assert standard_after_cells(*lines) == tools
+
+
+def test_the_whole_of_a_standard_toolset_needs_its_prefix_which_is_proposed(shell: Any) -> None:
+    result = shell.run_cell("%%chat -q -m practice:fast -t files\nHello")
+
+    assert "Did you mean nbtool:files?" in str(result.error_in_exec)
+
+
+def test_a_mention_of_a_tool_of_a_standard_toolset_adds_it(shell: Any, standard_after_cells: Any) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nUse &`files.read_file`.")
+    mentioned = standard_after_cells("")
+    left = standard_after_cells("-T files.read_file")
+    shell.run_cell("%%chat -q -m practice:fast\nUse &`files.read_file`.")
+
+    assert (mentioned, left, standard_after_cells("")) == (["read_file"], [], ["read_file"])
+
+
+@pytest.mark.parametrize("line", ["-T files.write_file", "-T disk.write_file", "-T both.write_file", "-T write_file"])
+def test_a_toolset_that_a_chat_was_made_with_is_named_as_one_that_a_cell_added(shell: Any, line: str) -> None:
+    shell.run_cell(CELLS)
+    shell.run_cell("from nbtool import Chat\nown = Chat('practice:fast', tools=[both])\ndel both, files")
+
+    def run(words: str) -> list[str]:
+        result = shell.run_cell(f"%%chat -q -c own {words}\nHello")
+        return [str(result.error_in_exec)] if result.error_in_exec else sorted(shell.user_ns["own"].tools.tools())
+
+    if line == "-T files.write_file":  # a name of the notebook that is gone, and never was that of the toolset
+        assert "There is no tool 'files.write_file'" in run(line)[0]
+        return
+    assert run(line) == ["read_all", "read_file"]
+    assert run(line.replace("-T", "-t")) == ALL
+
+
+def test_a_toolset_of_files_that_a_chat_was_made_with_is_called_files(shell: Any, tmp_path: Path) -> None:
+    shell.user_ns["folder"] = tmp_path
+    shell.run_cell("from nbtool import Chat\nfrom nbtool.toolsets import files as make_files\n"
+                   "own = Chat('practice:fast', tools=[make_files(folder)])")  # fmt: skip
+
+    def run(words: str) -> list[str]:
+        result = shell.run_cell(f"%%chat -q -c own {words}\nHello")
+        return [str(result.error_in_exec)] if result.error_in_exec else sorted(shell.user_ns["own"].tools.tools())
+
+    assert run("-T files.write_file") == ["edit_file", "list_files", "read_file"]
+    assert run("-t 'files.write_*'") == STANDARD_FILES
+    assert run("-T files") == []

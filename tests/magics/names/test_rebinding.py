@@ -50,7 +50,8 @@ def test_a_name_that_is_gone_is_reported(shell: Any, capsys: pytest.CaptureFixtu
 
     assert (
         rebinding_note(shell, f"{SAY}Hello", capsys)
-        == "Since the last turn: `double` no longer exists; `frame` no longer exists."
+        == "Since the last turn: `double` no longer exists, so this chat has no such tool until it is defined again; "
+        "`frame` no longer exists."
     )
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
 
@@ -60,3 +61,61 @@ def test_what_the_chat_uses_no_more_is_not_reported(shell: Any, capsys: pytest.C
     shell.run_cell("double = frame = 1")
 
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
+
+
+DOUBLE = "def double(n: int) -> int:\n    'Twice.'\n    return 2 * n"
+
+
+def tools_of(shell: Any) -> set[str]:
+    return set(shell.magics_manager.registry["ChatMagics"].chats["main"].tools.tools())
+
+
+@pytest.mark.parametrize("then", ["del double", "double = 5", "import math as double", "double = [1, 2]"])
+def test_the_tool_of_a_name_that_is_no_tool_any_more_goes_and_comes_back_with_it(
+    shell: Any, then: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(then)
+    gone = rebinding_note(shell, f"{SAY}Hello", capsys)
+    left = tools_of(shell)
+    again = rebinding_note(shell, f"{SAY}Hello", capsys)
+    shell.run_cell(DOUBLE)
+    back = rebinding_note(shell, f"{SAY}Hello", capsys)
+
+    assert "so this chat has no such tool until it is defined again" in gone
+    assert ("no longer exists" if then.startswith("del") else "is ") in gone
+    assert (left, again) == (set(), "")
+    assert back == "Since the last turn: `double` is defined again, and a tool of this chat again."
+    assert tools_of(shell) == {"double"}
+
+
+def test_a_tool_that_a_cell_takes_away_while_its_name_is_gone_does_not_come_back(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("del double")
+    shell.run_cell(f"{SAY.strip()} -q -T double\nHello")
+    shell.run_cell(DOUBLE)
+
+    assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
+    assert tools_of(shell) == set()
+
+
+def test_single_tools_of_a_toolset_come_back_as_they_were_chosen(shell: Any) -> None:
+    make = "from nbtool import Toolset\nshop = Toolset('shop', [Shop().price, Shop().buy])"
+    shell.run_cell("class Shop:\n    def price(self) -> int: return 3\n    def buy(self) -> int: return 3\n" + make)
+    shell.run_cell(f"{SAY.strip()} -q -t shop.price\nHello")
+    shell.run_cell("del shop")
+    shell.run_cell(f"{SAY}Hello")
+    without = tools_of(shell)
+    shell.run_cell(make)
+    shell.run_cell(f"{SAY}Hello")
+
+    assert (without, tools_of(shell)) == ({"double"}, {"double", "price"})
+
+
+def test_a_dry_run_takes_no_tool_away(shell: Any) -> None:
+    shell.run_cell("del double")
+    shell.run_cell(f"{SAY.strip()} --dry-run\nHello")
+    shell.run_cell(DOUBLE)
+    shell.run_cell(f"{SAY}Hello")
+
+    assert tools_of(shell) == {"double"}
