@@ -91,10 +91,20 @@ class ChatMagics(Magics):
         return self.kernel_chats.chats
 
     def stop(self) -> None:
-        """Stop the turns that have outlived their cells: nobody could answer them after the magics are removed."""
-        if "kernel_chats" in vars(self):
-            if self.kernel_chats.server:
-                self.kernel_chats.server.stop()
+        """Stop the turns that have outlived their cells: nobody could answer them after the magics are removed.
+
+        What ends with the magics is printed.
+        """
+        chats: KernelChats | None = vars(self).get("kernel_chats")
+        if chats or self.settings.set_here:
+            from nbtool.magics.commands.context import wrap_for_page  # noqa: PLC0415 - loading the extension has to be fast
+            from nbtool.magics.ended_state import describe_ended  # noqa: PLC0415 - the same
+
+            if ended := describe_ended(chats, self.settings):
+                print(wrap_for_page(self.shell, ended))  # noqa: T201 - a notice for the person
+        if chats:
+            if chats.server:
+                chats.server.stop()
             for turn in (turn for chat in self.chats.values() for turn in chat.running_turns):
                 turn.abort()
 

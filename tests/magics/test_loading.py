@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from nbtool.ids import short_id
+from tests.magics.parking import SECONDS, ParkingChat
 from tests.policy.in_force import policy_in_force
 from tests.shells import end_shell, new_shell
 
@@ -157,3 +159,82 @@ def test_loading_imports_neither_the_chain_nor_a_client_before_they_are_used() -
         "anywidget", "httpx", "ipywidgets", "nbtool.chain", "nbtool.chat", "nbtool.events", "nbtool.messages",
         "nbtool.tools", "nbtool.view",
     }  # fmt: skip
+
+
+def reload(bare: Any, capsys: pytest.CaptureFixture[str], magic: str = "reload_ext") -> list[str]:
+    """Remove the magics, and give what is printed before the line of loading."""
+    capsys.readouterr()
+    bare.run_line_magic(magic, "nbtool")
+    return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("nbtool: ")]
+
+
+@pytest.mark.parametrize("magic", ["reload_ext", "unload_ext"])
+def test_unloading_names_the_chats_that_end_and_the_command_that_continues_each(
+    bare: Any, magic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare.run_line_magic("load_ext", "nbtool")
+    bare.run_cell("%%chat -q -m practice:fast\nHello")
+    bare.run_cell("%%chat -q -m practice:fast -c side\nHello")
+    bare.run_cell("%%chat -q -m practice:fast -c side\nHello again")
+    ids = [short_id(bare.magics_manager.registry["ChatMagics"].chats[name].chat_id) for name in ("main", "side")]
+    said = reload(bare, capsys, magic)
+    if magic == "unload_ext":
+        bare.run_line_magic("load_ext", "nbtool")
+    bare.run_cell(f"%chat open {ids[1]}")
+
+    assert said == [
+        f"The chat 'main' ended, with 1 turn: `%chat open {ids[0]}` continues it.",
+        f"The chat 'side' ended, with 2 turns: `%chat open {ids[1]}` continues it.",
+    ]
+    assert len(bare.magics_manager.registry["ChatMagics"].chats["main"].tree.active_path) == 2
+
+
+def test_unloading_names_parked_turns_settings_and_a_recording(
+    bare: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare.run_line_magic("load_ext", "nbtool")
+    bare.run_cell("%config NbTool.max_rounds = 7\n%config NbTool.api_key = 'sk-a-secret-of-this-test'")
+    bare.run_cell(f"%chat record {tmp_path / 'some.nbtool.json'}")
+    parking = ParkingChat()
+    bare.user_ns["paying"] = parking.chat
+    bare.run_cell("%chat -c paying history")
+    turn = parking.park()
+    (stopped, recording, settings) = reload(bare, capsys)
+    turn.done.result(SECONDS)
+
+    assert stopped == (
+        "A turn of the chat 'paying' was stopped; it waited for a decision on pay(amount=3). Nothing of it runs now."
+    )
+    assert (turn.status, parking.threads) == ("cancelled", [])
+    assert "some.nbtool.json is closed" in recording
+    assert settings == "Unset, set them again if needed: NbTool.api_key, NbTool.max_rounds."
+
+
+def test_unloading_names_the_server_that_is_stopped(bare: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("mcp")
+    bare.run_line_magic("load_ext", "nbtool")
+    bare.user_ns["frame"] = [1]
+    bare.run_cell("%chat serve -v frame")
+    server = bare.magics_manager.registry["ChatMagics"].kernel_chats.server
+
+    assert server
+    assert reload(bare, capsys) == ["The server of `%chat serve` was stopped: its clients are cut off."]
+
+
+def test_unloading_says_nothing_where_nothing_ends(bare: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    bare.run_line_magic("load_ext", "nbtool")
+    unused = reload(bare, capsys)
+    bare.run_cell("%chat status")
+    bare.run_cell("%config NbTool.max_rounds = 7\n%config NbTool.max_rounds = None")
+
+    assert (unused, reload(bare, capsys)) == ([], [])
+
+
+def test_a_chat_that_the_notebook_has_itself_does_not_end(bare: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    bare.run_line_magic("load_ext", "nbtool")
+    bare.run_cell("from nbtool import Chat\nmine = Chat('practice:fast')")
+    bare.run_cell("%%chat -q -c mine\nHello")
+
+    assert reload(bare, capsys) == []
+    bare.run_cell("%%chat -q -c mine\nHello again")
+    assert len(bare.user_ns["mine"].tree.active_path) == 2

@@ -199,6 +199,12 @@ class NbTool(Configurable):
             raise TraitError("privacy: expected True, or a list of types.")
         return types
 
+    @property
+    def set_here(self) -> list[str]:
+        """The names of the settings that were set in this kernel, by `%config` or `%chat config`."""
+        traits = self.class_traits(config=True)
+        return sorted(name for name in self._set_here if getattr(self, name) != traits[name].default(self))
+
     def setting(self, name: str) -> Setting[Any]:
         """Return a value and its source.
 
