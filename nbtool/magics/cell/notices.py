@@ -43,8 +43,8 @@ def after_start(notices: Iterable[str], feed: Callable[[Event], None]) -> Callab
 
 def changes_notice(changes: TurnChanges, turn: Turn, cells: CellSource) -> str:
     """Return what a turn did to the names and cells of the notebook, and the command that takes it back."""
-    undo = f"`{cells.turn_command('undo', turn)}` takes this back." if changes.can_be_undone else ""
-    return " ".join(filter(None, [f"{changes.describe()}.", undo, changes.describe_lost()]))
+    command = cells.turn_command("undo", turn)
+    return f"{changes.describe()}. {changes.describe_undo(f'`{command}`')}"
 
 
 def identify_cell(turn: Turn) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
-from nbtool.magics.names.object_contents import content_digests, left_tokens, read_token
+from nbtool.magics.names.object_contents import ContentDigest, content_digests, left_tokens, read_token
 from nbtool.magics.notebook.cell_changes import CellChange, ChangesCells, describe_cells, undo_cells
 from nbtool.text import list_names
 from nbtool.tools.content_hash.change_token import ChangeToken
@@ -110,10 +110,22 @@ class TurnChanges:
         return ". ".join(filter(None, [names and f"Names: {names}", cells and f"Cells: {cells}"]))
 
     def describe_lost(self) -> str:
-        """Return a sentence about the names whose former objects are not kept; empty if all are."""
+        """Return which names cannot come back and why: a sentence each, empty if all can."""
+        changed = [change.name for change in self.changes if change.kind == "changed"]
         lost = [change.name for change in self.changes if not change.is_kept]
         limit = f"{MAX_KEPT_BYTES // 1024**2:,} MB"
-        return f"{_quoted(lost)} cannot be put back: what would be kept for that exceeds {limit}." if lost else ""
+        texts = [
+            f"{_quoted(changed)} changed in place: no former state is kept." if changed else "",
+            f"{_quoted(lost)} cannot be put back: what would be kept for that exceeds {limit}." if lost else "",
+        ]
+        return " ".join(filter(None, texts))
+
+    def describe_undo(self, command: str) -> str:
+        """Return what a command takes back of this and what cannot come back; without the command if nothing can."""
+        lost = self.describe_lost()
+        if not self.can_be_undone:
+            return f"Nothing of this can be taken back. {lost}"
+        return f"{lost} {command} takes back the rest." if lost else f"{command} takes this back."
 
 
 class NameWatch:
@@ -122,7 +134,7 @@ class NameWatch:
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
         self.before = _visible(names)
-        self.tokens: dict[str, str] | None = None
+        self.tokens: dict[str, ContentDigest] | None = None
 
     def read_contents(self) -> None:
         """Read the contents of the objects, within `WATCH_SECONDS`; on the thread on which tools run."""
@@ -142,9 +154,9 @@ class NameWatch:
     def _is_new(self, name: str, after: Mapping[str, Any]) -> bool:
         return after[name] is not self.before.get(name, _ABSENT)
 
-    def _is_changed(self, name: str, tokens: Mapping[str, str]) -> bool:
+    def _is_changed(self, name: str, tokens: Mapping[str, ContentDigest]) -> bool:
         before, after = (self.tokens or {}).get(name), tokens.get(name)
-        return bool(before and after and before != after)
+        return bool(before and after and after.differs_from(before))
 
 
 class NameChanges:
@@ -227,7 +239,7 @@ class NameChanges:
         texts = [
             *_done_texts(done),
             of_cells,
-            *self._remarks(recorded),
+            recorded.describe_lost(),
             _blocked_text(
                 [change for change in blocked if states[id(change)] == "changed"],
                 [change for change in blocked if states[id(change)] == "unknown"],
@@ -247,11 +259,6 @@ class NameChanges:
             self._names.pop(change.name, None)
         else:
             self._names[change.name] = change.former
-
-    def _remarks(self, recorded: TurnChanges) -> list[str]:
-        changed = [change.name for change in recorded.changes if change.kind == "changed"]
-        in_place = f"{_quoted(changed)} changed in place: no former state is kept." if changed else ""
-        return [recorded.describe_lost(), in_place]
 
 
 def _visible(names: Mapping[str, Any]) -> dict[str, Any]:

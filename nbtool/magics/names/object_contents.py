@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from nbtool.threadless import thread_time
 from nbtool.tools.content_hash.change_token import ChangeToken, change_token
+from nbtool.tools.content_hash.samples import sample_digest
 
 WATCH_SECONDS = 0.2
 """Processor seconds for reading the contents of all objects before the first call of a turn, and after it; as many for
 those that the turn left, and for each before it is overwritten."""
 
-MAX_WATCHED_BYTES = 32 * 1024 * 1024
+SAMPLE_SECONDS = 0.1
+"""Processor seconds for reading parts of all objects, before that: of those that are too large for the time left."""
+
+MAX_WATCHED_BYTES = 256 * 1024 * 1024
 """Bytes read of one object."""
 
 _DATA = frozenset({str, bytes, int, float, complex, bool, type(None), range, frozenset})
@@ -28,15 +33,39 @@ _CODE = (*_MODULES, type, FunctionType)
 _UNREAD = ChangeToken("", "there was no time to read it")
 
 
-def content_digests(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digests of objects that may change in place, as many as can be read in time."""
-    deadline, tokens = thread_time() + WATCH_SECONDS, {}
-    for name, value in values.items():
-        if (left := deadline - thread_time()) <= 0:
-            break
-        if token := _digest(value, left):
-            tokens[name] = token
-    return tokens
+@dataclass(frozen=True, slots=True)
+class ContentDigest:
+    """The digests of an object's content: of parts of it, and of all of it; empty if there was no time."""
+
+    parts: str = ""
+    whole: str = ""
+
+    def differs_from(self, other: ContentDigest) -> bool:
+        """Whether the contents are known to be different."""
+        pairs = ((self.parts, other.parts), (self.whole, other.whole))
+        return any(one and former and one != former for one, former in pairs)
+
+
+def content_digests(values: Mapping[str, Any]) -> dict[str, ContentDigest]:
+    """Return the digests of objects that may change in place: of parts of all, then of the whole of small ones first.
+
+    Large objects cost none of the time of small ones; of those for which there is no time, parts are compared.
+    """
+    able = {name: value for name, value in values.items() if not _is_fixed(value, _CODE)}
+    deadline, parts, seconds = thread_time() + SAMPLE_SECONDS, {}, {}
+    for name, value in able.items():
+        began = thread_time()
+        left = deadline - began
+        parts[name] = sample_digest(value, seconds=left, max_bytes=MAX_WATCHED_BYTES) if left > 0 else ""
+        seconds[name] = thread_time() - began
+    deadline, digests = thread_time() + WATCH_SECONDS, {}
+    for name in sorted(able, key=lambda name: (size_hint(able[name]), seconds[name])):
+        left = deadline - thread_time()
+        token = read_token(able[name], left) if left > 0 else _UNREAD
+        digest = ContentDigest(parts[name], "" if token.problem else token.digest)
+        if digest != ContentDigest():
+            digests[name] = digest
+    return digests
 
 
 def left_tokens(values: Mapping[str, Any]) -> dict[str, ChangeToken]:
@@ -49,12 +78,14 @@ def left_tokens(values: Mapping[str, Any]) -> dict[str, ChangeToken]:
     }
 
 
-def _digest(value: Any, seconds: float) -> str:
-    """Return a digest of an object's content; empty if it does not change in place or cannot be read."""
-    if _is_fixed(value, _CODE):
-        return ""
-    token = read_token(value, seconds)
-    return "" if token.problem else token.digest
+def size_hint(value: Any) -> int:
+    """Return the bytes of an array or a frame, without code of the object; 0 for anything else."""
+    kind = type(value)
+    if kind.__module__.partition(".")[0] == "numpy" and kind.__name__ == "ndarray":
+        return int(value.nbytes)
+    if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ in ("DataFrame", "Series"):
+        return int(value.size) * 8
+    return 0
 
 
 def read_token(value: Any, seconds: float = WATCH_SECONDS) -> ChangeToken:

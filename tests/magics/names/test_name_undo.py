@@ -9,6 +9,8 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from nbtool.errors import BadUsage
@@ -201,6 +203,61 @@ def test_objects_changed_in_place_are_named_and_not_undo() -> None:
     assert recorded.can_be_undone
     assert changes.undo("turn_1") == "Put back `b`. `a` changed in place: no former state is kept."
     assert names == {"a": [1, 2], "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda names: names.update(b=2), "COMMAND takes this back."),
+        (lambda names: (names.update(b=2), names["a"].append(2)),
+         "`a` changed in place: no former state is kept. COMMAND takes back the rest."),
+        (lambda names: names["a"].append(2),
+         "Nothing of this can be taken back. `a` changed in place: no former state is kept."),
+        (lambda names: names.update(large=None, b=2),
+         "`large` cannot be put back: what would be kept for that exceeds 512 MB. COMMAND takes back the rest."),
+        (lambda names: (names.update(large=None), names["a"].append(2)),
+         "Nothing of this can be taken back. `a` changed in place: no former state is kept. `large` cannot be put "
+         "back: what would be kept for that exceeds 512 MB."),
+    ],
+)  # fmt: skip
+def test_the_line_of_a_turn_says_what_cannot_come_back(change: Callable[[Any], object], line: str) -> None:
+    names: dict[str, Any] = {"a": [1], "b": 1, "large": bytearray(10_000)}
+    _, recorded = record(names, lambda: change(names), max_bytes=5_000)
+
+    assert recorded
+    assert recorded.describe_undo("COMMAND") == line
+
+
+BIG = 80 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (lambda: np.zeros(BIG // 8), lambda array: array.__iadd__(1)),
+        (lambda: np.zeros(BIG // 16), lambda array: array.__setitem__(1_321_987, 1.0)),
+        (lambda: np.zeros(4 * BIG // 8), lambda array: array.__iadd__(1)),
+        (lambda: np.zeros((1000, BIG // 8000)).T, lambda array: array.__iadd__(1)),
+        (lambda: pd.DataFrame({"a": np.zeros(BIG // 16), "b": np.zeros(BIG // 16)}),
+         lambda frame: frame.__setitem__("b", 1.0)),
+        (lambda: bytearray(BIG), lambda data: data.__setitem__(slice(None), b"1" * BIG)),
+        (lambda: {"weights": [np.zeros(BIG // 8)]}, lambda held: held["weights"][0].__iadd__(1)),
+    ],
+    ids=["all of an array", "one value", "320 MB", "not contiguous", "a column", "bytes", "inside containers"],
+)  # fmt: skip
+def test_a_large_object_that_was_changed_in_place_is_named(
+    make: Callable[[], Any], change: Callable[[Any], object]
+) -> None:
+    names: dict[str, Any] = {"big": make(), "other": np.zeros(10), "small": [1]}
+
+    def work() -> None:
+        change(names["big"])
+        names["small"].append(2)
+
+    _, recorded = record(names, work)
+
+    assert recorded
+    assert recorded.describe() == "Names: changed in place `big`, `small`"
 
 
 def test_a_turn_that_only_changed_objects_in_place_cannot_be_undone() -> None:

@@ -48,7 +48,7 @@ def test_the_names_that_a_turn_changed_are_listed_under_it_with_the_command_that
     said = capsys.readouterr().out
 
     assert "Names: added `new`; replaced `df`; changed in place `log`." in said
-    assert f"`%chat -c mine undo {changed[:13]}` takes this back." in said
+    assert f"`%chat -c mine undo {changed[:13]}` takes back the rest." in said
     assert "`answer`" not in said.split("Names:")[1]
 
 
