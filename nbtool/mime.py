@@ -9,6 +9,8 @@ from __future__ import annotations
 import html
 from base64 import b64encode
 
+from nbtool.text import count_of
+
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 """The images that every page can show and most models can read."""
 
@@ -53,7 +55,7 @@ def sniff(data: bytes) -> str:
 def describe_media(mime: str, data: bytes | None, url: str | None, name: str = "") -> str:
     """Return one line with the name, media type and size or URL of an image, a sound or a file."""
     label = f"{name} ({mime})" if name else mime
-    return f"{label} at {url}" if data is None else f"{label}, {len(data):,} bytes"
+    return f"{label} at {url}" if data is None else f"{label}, {count_of(len(data), 'byte')}"
 
 
 def media_bundle(mime: str, data: bytes | None, url: str | None, name: str = "") -> dict[str, str]:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nbtool.text import count_are
+
 if TYPE_CHECKING:
     from nbtool.chat.recording.environment import UnrecordedTurn
 
@@ -144,4 +146,4 @@ def _explain(unrecorded: Sequence[UnrecordedTurn], mode: str) -> str:
         for turn in unrecorded[:MAX_REPORTED]
     ]
     more = len(unrecorded) - len(lines)
-    return "\n".join([*lines, *([f"{more:,} more turns are not recorded."] if more > 0 else [])])
+    return "\n".join([*lines, *([f"{count_are(more, 'more turn')} not recorded."] if more > 0 else [])])

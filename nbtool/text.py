@@ -52,6 +52,11 @@ def count_of(number: int, noun: str) -> str:
     return f"{format_number(number)} {noun}{'' if number == 1 else 's'}"
 
 
+def count_are(number: int, noun: str) -> str:
+    """Return a number with its noun as the subject of a sentence: 1 item is, 2 items are."""
+    return f"{count_of(number, noun)} {'is' if number == 1 else 'are'}"
+
+
 _SPOKEN_VOWEL = re.compile(r"[aeio]|u(?!ni|se|u|rl)|nd(?=array)", re.IGNORECASE)
 """How a name begins that is read with a vowel: `int`, `Unpacker`, `ndarray`, but not `user` or `UUID`."""
 

@@ -13,7 +13,7 @@ from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head, Tab
 from nbtool.blocks.reference_notation import name_references
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.events import EndReason, Gate
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 
 CALL_STATE_LABELS: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "being written"),
@@ -246,9 +246,9 @@ def footer_line(head: Head) -> str:
         one_line(head["model"], 80),
         END_REASONS[head["end_reason"]] if "end_reason" in head else "",
         f"replayed from {one_line(head['replayed'], 40)}" if head.get("replayed") else "",
-        _plural(head["round"], "round") if head["round"] > 1 else "",
-        _plural(head["calls"], "call") if head["calls"] else "",
-        _plural(tokens, "token") if tokens else "",
+        count_of(head["round"], "round") if head["round"] > 1 else "",
+        count_of(head["calls"], "call") if head["calls"] else "",
+        count_of(tokens, "token") if tokens else "",
         format_cost(usage),
         turn_seconds(head["seconds"], head.get("waited", 0.0)) if head["seconds"] is not None else "",
     ]
@@ -293,10 +293,6 @@ def turn_seconds(seconds: float, waited: float) -> str:
     return f"{own} (+ {format_seconds(waited)} waiting for you)" if waited >= MIN_WAITED else own
 
 
-def _plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _object(arguments: str) -> dict[str, Any] | None:
     try:
         values = json.loads(arguments) if arguments.strip() else {}
@@ -308,5 +304,5 @@ def _object(arguments: str) -> dict[str, Any] | None:
 def table_title(preview: TablePreview) -> str:
     """Return the title of a result's table with its number of rows; the same as `tableTitle` of ReferenceCard.tsx."""
     rows, more = len(preview["rows"]), preview.get("more_rows", 0)
-    total = f"{rows + more:,} row{'' if rows + more == 1 else 's'}"
+    total = count_of(rows + more, "row")
     return f"The result, {rows:,} of {total}" if more else f"The result, {total}"

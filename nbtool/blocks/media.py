@@ -17,7 +17,7 @@ from nbtool.blocks.protocol import Document, MediaData
 from nbtool.blocks.sanitize import one_line
 from nbtool.messages import Media
 from nbtool.mime import IMAGES
-from nbtool.text import clean_text
+from nbtool.text import clean_text, count_of
 
 SOUND_TYPES = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/aac", "audio/mp4")
 """The sounds that a page plays."""
@@ -90,7 +90,7 @@ def is_shown(shape: MediaData) -> bool:
 
 def describe(shape: MediaData) -> str:
     """Describe the type and size in one line, and whether the model got it where that is known."""
-    size = f"{shape['size']:,} bytes" if shape["size"] else ""
+    size = f"{count_of(shape['size'], 'byte')}" if shape["size"] else ""
     note = SENT_NOTES[shape["is_sent"]] if "is_sent" in shape else ""
     return ", ".join(part for part in (shape["name"], shape["mime"], size, note) if part)
 

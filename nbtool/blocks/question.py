@@ -23,7 +23,7 @@ from nbtool.blocks.sanitize import escape_invisible, one_line, without_controls
 from nbtool.events import CallAsked, RepeatedQuestion
 from nbtool.messages import Media
 from nbtool.sign_in import sign_in_page
-from nbtool.text import clean_text
+from nbtool.text import clean_text, count_of
 
 REASK_TITLES = {
     "changed": "Asked again: it has changed since it was shown.",
@@ -194,7 +194,7 @@ def _call_text(tool: str, shown: str, resolved: Mapping[str, ResolvedShape]) -> 
         return f"{_line(tool, 80)}({_line(shown, 300)})"
     arguments = [f"{_line(name)}={_value_text(value, resolved.get(name))}" for name, value in values.items()]
     more = len(arguments) - MAX_ARGUMENTS
-    omitted = f", … {_plural(more, 'argument')} more" if more > 0 else ""
+    omitted = f", … {count_of(more, 'argument')} more" if more > 0 else ""
     return f"{_line(tool, 80)}({', '.join(arguments[:MAX_ARGUMENTS])}{omitted})"
 
 
@@ -209,8 +209,8 @@ def _summarize_form(tool: str) -> str:
 
 def _summarize_result(called: str, shown: str, images: int, recipient: str) -> str:
     """Describe the question about a result; `called` is the tool, with its arguments where they are known."""
-    images_note = f" and {_plural(images, 'image')}" if images else ""
-    size = f"{_plural(len(shown), 'character')}{images_note}"
+    images_note = f" and {count_of(images, 'image')}" if images else ""
+    size = f"{count_of(len(shown), 'character')}{images_note}"
     return f"Send the result of {_line(called, 80 + MAX_CALL_CHARS + 2)} to {_line(recipient or MODEL, 80)} ({size})?"
 
 
@@ -227,7 +227,7 @@ def notice_text(notice: str) -> str:
 def _value_text(value: Any, resolved: ResolvedShape | None) -> str:
     lines = len(value.rstrip().split("\n")) if isinstance(value, str) else 1
     if lines > 1:
-        return f"… {_plural(lines, 'line')}"
+        return f"… {count_of(lines, 'line')}"
     if reference := only_reference(resolved):
         return _line(reference["name"])
     return _line(resolved_text(resolved) if resolved else "…")
@@ -247,7 +247,3 @@ def _arguments(shown: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return values if isinstance(values, dict) else None
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

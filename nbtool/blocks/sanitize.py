@@ -7,7 +7,7 @@ import unicodedata
 from functools import cache
 from itertools import groupby
 
-from nbtool.text import clean_text
+from nbtool.text import clean_text, count_of
 
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI sequences: colors, cursor movements (ECMA-48 section 5.4)
@@ -37,7 +37,7 @@ def _cut_stacks(match: re.Match[str]) -> str:
         run = "".join(group)
         more = len(run) - STACK_LIMIT
         is_cut = is_mark and more > 0
-        pieces.append(f"{run[:STACK_LIMIT]}[… {more:,} combining marks more]" if is_cut else run)
+        pieces.append(f"{run[:STACK_LIMIT]}[… {count_of(more, 'combining mark')} more]" if is_cut else run)
     return "".join(pieces)
 
 

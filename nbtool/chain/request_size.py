@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nbtool.chain.usage_meter import Meter, ReachedLimit
 from nbtool.messages import Part, Text, ToolCall, ToolResult, Usage
+from nbtool.text import count_of
 from nbtool.wire.base import Prompt
 
 CHARS_PER_TOKEN = 4
@@ -29,7 +30,7 @@ def exceeds_budget(prompt: Prompt, meter: Meter) -> ReachedLimit | None:
     if limits.tokens is not None and total > limits.tokens:
         left = _left(f"{limits.tokens - meter.usage.total_tokens:,}", f"{limits.tokens:,}")
         fix = f"`--budget {_rounded_up(total + EXPECTED_OUTPUT)}` leaves room for a reply."
-        return ReachedLimit("tokens", f"A request of about {tokens:,} tokens was not sent: {left}.", fix)
+        return ReachedLimit("tokens", f"A request of about {count_of(tokens, 'token')} was not sent: {left}.", fix)
     cost_of = meter.price_of or meter.estimate_of
     if limits.cost is not None and cost_of and meter.cost + (cost := cost_of(Usage(tokens))) > limits.cost:
         left = _left(f"{limits.cost - meter.cost:.4g} USD", f"{limits.cost:g} USD")

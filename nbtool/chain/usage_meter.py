@@ -14,7 +14,7 @@ from nbtool.clock import monotonic
 from nbtool.errors import LimitReached
 from nbtool.events import EndReason
 from nbtool.messages import Usage
-from nbtool.text import list_names, shorten
+from nbtool.text import count_of, list_names, shorten
 
 RAISE_BUDGET = "To continue: `%%chat --resume` with a larger `--budget`."
 
@@ -73,15 +73,15 @@ class Meter:
         """Return the limit after which only a final reply may follow; None if none is reached."""
         limits = self.limits
         if self.rounds >= limits.max_rounds - 1:
-            count = "1 round" if limits.max_rounds == 1 else f"{limits.max_rounds} rounds"
+            count = count_of(limits.max_rounds, "round")
             setting = "" if limits.max_rounds >= MAX_ROUNDS else "max_rounds"
             return ReachedLimit("rounds", f"the limit of {count} was reached", setting=setting)
         if self.calls >= limits.call_limit:
-            text = f"the limit of {limits.call_limit} tool calls was reached"
+            text = f"the limit of {count_of(limits.call_limit, 'tool call')} was reached"
             return ReachedLimit("calls", text, setting="max_calls")
         if limits.max_repeats is not None and self.repeats >= limits.max_repeats:
             names = list_names([f"`{shorten(name, MAX_NAME)}`" for name in self.repeated], MAX_NAMES)
-            text = f"the same calls ({names}) gave the same results {self.repeats} times in a row"
+            text = f"the same calls ({names}) gave the same results {count_of(self.repeats, 'time')} in a row"
             return ReachedLimit("repetition", text, setting="max_repeats")
         return None
 
@@ -93,7 +93,7 @@ class Meter:
         """Return the budget that is spent, with the amount; None if no budget is spent."""
         limits, usage = self.limits, self.usage
         if limits.tokens is not None and usage.total_tokens >= limits.tokens:
-            amount = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
+            amount = f"{count_of(usage.total_tokens, 'token')} ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
             return ReachedLimit("tokens", f"The turn used {amount} of its budget of {limits.tokens:,}.")
         if limits.cost is not None and self.cost >= limits.cost:
             return ReachedLimit("cost", f"The turn used {self.cost:.4g} USD of its budget of {limits.cost:g} USD.")

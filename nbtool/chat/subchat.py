@@ -22,7 +22,7 @@ from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
 from nbtool.policy import site_policy
-from nbtool.text import format_number
+from nbtool.text import count_of, format_number
 from nbtool.tools.approval import Policy
 from nbtool.tools.calls.runtime import RunningCall, current_call
 from nbtool.tools.calls.site_rules import error_text
@@ -120,8 +120,8 @@ def _answer_text(turn: Turn) -> str:
     usage, stats = turn.usage, turn.stats
     cost = f", {usage.cost:.4f} US dollars" if usage.cost is not None else ""
     used = (
-        f"[{format_number(stats.rounds)} requests, {format_number(stats.calls)} calls, "
-        f"{format_number(usage.input_tokens)} tokens in, {format_number(usage.output_tokens)} out{cost}]"
+        f"[{count_of(stats.rounds, 'request')}, {count_of(stats.calls, 'call')}, "
+        f"{count_of(usage.input_tokens, 'token')} in, {format_number(usage.output_tokens)} out{cost}]"
     )
     if turn.status != "completed":
         partial = f" Partial answer: {turn.text}" if turn.text else ""

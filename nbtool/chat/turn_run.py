@@ -33,6 +33,7 @@ from nbtool.plugins.media_variables import MediaVariables
 from nbtool.plugins.site_budget import is_limited, site_budget
 from nbtool.plugins.tools import ToolCalling
 from nbtool.policy import site_policy
+from nbtool.text import count_are
 from nbtool.tools.calls.runtime import ToolRuntime, is_guarded
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.masked_excerpt import masking
@@ -42,9 +43,7 @@ from nbtool.wire.framing.known_secrets import remember_secrets
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.provider_tools import without_provider_tools
 
-UNCOVERED = (
-    "{count} earlier turns are not sent: they did not run under the administrator's policy, and no values may leave."
-)
+UNCOVERED = "{turns} not sent: they did not run under the administrator's policy, and no values may leave."
 
 _covered_turns: WeakSet[Turn] = WeakSet()
 """The turns that ran in this process, and so under its policy; not those of a journal or a recording."""
@@ -112,7 +111,7 @@ class TurnRun:
         for text in location_notices(turn.prompt):
             await emit(Notice(text, "warning"))
         if count := len(self._earlier_turns(plan.node, are_covered=False)):
-            await emit(Notice(UNCOVERED.format(count=count), "warning"))
+            await emit(Notice(UNCOVERED.format(turns=count_are(count, "earlier turn")), "warning"))
         if text := new_host_notice(self._sent_turns(plan), self.conversation.tree, self.parts.model, self.endpoint):
             await emit(Notice(text))
         if plan.difference:

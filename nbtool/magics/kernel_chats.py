@@ -25,6 +25,7 @@ from nbtool.magics.flags.flag_parser import MAX_LINE, cell_parser, parse, split_
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CellContext
 from nbtool.magics.notebook.own_magic import MISPLACED
+from nbtool.text import count_of
 from nbtool.tools.calls.traceback import name_files_by
 
 if TYPE_CHECKING:
@@ -193,7 +194,8 @@ class KernelChats:
             )
         if len(line_text) > MAX_LINE:
             raise BadUsage(
-                f"%chat: the line has {len(line_text):,} characters, above {MAX_LINE:,}.", fix="See `%chat help`."
+                f"%chat: the line has {count_of(len(line_text), 'character')}, above {MAX_LINE:,}.",
+                fix="See `%chat help`.",
             )
         _, words = _extract_chat_name(line_text.split())
         args = split_words(line_text, is_text=bool(words) and words[0] in dispatch.WITH_WORDS)

@@ -21,6 +21,7 @@ from nbtool.mcp_server.endpoint import RETURNED, ClientEndpoint
 from nbtool.mcp_server.totals import ClientTotals
 from nbtool.messages import ToolResult
 from nbtool.policy import site_policy
+from nbtool.text import count_of
 from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Question, Undecided
 from nbtool.tools.calls.site_rules import error_text
 from nbtool.wire.framing.known_secrets import hide_secrets
@@ -33,7 +34,7 @@ ANSWER_SECONDS = 300.0
 
 NOBODY = "Nobody can be asked in this notebook (no page, no terminal), so the call was denied."
 UNANSWERED = "Nobody answered within {seconds:g} s."
-BUSY = "{count} calls of this client already run or wait for approval in the notebook, which is the limit."
+BUSY = "{calls} of this client already run or wait for approval in the notebook, which is the limit."
 STOPPED = "The notebook stopped serving."
 NO_RESULT = "The call has no result: {reason}"
 
@@ -118,7 +119,9 @@ class Client:
         """
         if self.waiting >= MAX_WAITING:
             self.totals.refused += 1
-            raise BadUsage(BUSY.format(count=self.waiting), fix="Call again when one of them has ended.")
+            raise BadUsage(
+                BUSY.format(calls=count_of(self.waiting, "call")), fix="Call again when one of them has ended."
+            )
         self.waiting += 1
         try:
             async with self.running:

@@ -24,6 +24,7 @@ from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus
 from nbtool.ids import new_id
 from nbtool.messages import Usage
+from nbtool.text import count_of
 from nbtool.tools.approval import Approver, AskFunction, Denied
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
@@ -255,7 +256,9 @@ class Budget:
         """Return why the budget is spent; empty if it is not."""
         tokens, dollars = self._limits
         if self.spent.total_tokens >= tokens:
-            return f"The budget of {self.tokens:,} tokens is used up: {self.spent.total_tokens:,} in total."
+            return (
+                f"The budget of {count_of(self.tokens or 0, 'token')} is used up: {self.spent.total_tokens:,} in total."
+            )
         if self.cost >= dollars:
             return f"The budget of {self.usd:g} USD is used up: {self.cost:.4f} USD in total."
         if self._unpriced:

@@ -10,6 +10,7 @@ from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.events import Notice
 from nbtool.messages import user
+from nbtool.text import count_of
 
 DEFAULT_TIMES = 3
 """How often one reply is continued by default."""
@@ -21,7 +22,7 @@ CONTINUE_PROMPT = (
     " necessary: repeat nothing, and do not mention the break."
 )
 NO_REQUEST_LEFT = "The reply was cut off at its length limit, and the turn's limits allow no request to continue it."
-STILL_TRUNCATED = "The reply was cut off at its length limit, and again after {times} continuations; it is incomplete."
+STILL_TRUNCATED = "The reply was cut off at its length limit, and again after {continuations}; it is incomplete."
 
 
 @check_arguments
@@ -57,7 +58,11 @@ class Continuation:
             await reply.append_and_request(user(CONTINUE_PROMPT))
         else:
             turn.notice_topics.add("length")
-            await turn.emit(Notice(STILL_TRUNCATED.format(times=self.max_times), "warning", "length"))
+            await turn.emit(
+                Notice(
+                    STILL_TRUNCATED.format(continuations=count_of(self.max_times, "continuation")), "warning", "length"
+                )
+            )
 
     @staticmethod
     def _texts(turn: TurnContext) -> list[str]:

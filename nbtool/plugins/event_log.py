@@ -22,7 +22,7 @@ from nbtool.event_filter import EventFilter
 from nbtool.events import CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta, TurnEnded
 from nbtool.plugins.pii_patterns import PII_TYPES
 from nbtool.settings import make_private
-from nbtool.text import map_text
+from nbtool.text import count_of, map_text
 from nbtool.wire.framing.known_secrets import hide_secrets
 
 MAX_BYTES = 10_000_000
@@ -129,4 +129,4 @@ def _line(event: Event, turn_id: str, text: str | None = None, hide: Hide | None
 def _shorten(text: str) -> str:
     """Redact what looks like a key, and truncate a long text."""
     text = _SECRET.sub(HIDDEN, text)
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text) - MAX_TEXT:,} more characters)"
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({count_of(len(text) - MAX_TEXT, 'more character')})"

@@ -9,6 +9,7 @@ from typing import ClassVar
 from nbtool.chain.hooks import AppendContext
 from nbtool.events import Notice
 from nbtool.messages import Media
+from nbtool.text import format_number
 from nbtool.tools.variables.store import Variables
 
 MAX_STORED = 100
@@ -36,7 +37,8 @@ class MediaVariables:
         parts = tuple(stored.get(id(part), part) for part in message.parts)
         context.message = replace(message, parts=parts)  # the native form is still valid: only names were added
         if count > MAX_STORED:
-            text = f"The first {MAX_STORED} of {count:,} images, sounds and files of the reply can be referenced."
+            total = format_number(count)
+            text = f"The first {MAX_STORED} of {total} images, sounds and files of the reply can be referenced."
             await context.turn.emit(Notice(text, "warning"))
 
     def _store(self, media: Media) -> Media:

@@ -19,6 +19,7 @@ from nbtool.chain.usage_meter import Meter
 from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
 from nbtool.loop import is_cancelling
 from nbtool.messages import Message, ProviderCall, ToolCall, results
+from nbtool.text import count_of
 from nbtool.tools.approval import ApprovalQueue
 from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.ordering import CallSlot, make_slots
@@ -46,7 +47,7 @@ ASKED_AGAIN, NOT_ASKED_AGAIN = (
     "This was the second time, so the call is not asked for again.",
 )
 
-CALL_LIMIT_REACHED = "This call did not run: the turn's limit of {limit} tool calls was reached."
+CALL_LIMIT_REACHED = "This call did not run: the turn's limit of {calls} was reached."
 
 
 _notices: WeakKeyDictionary[ApprovalQueue, set[str]] = WeakKeyDictionary()
@@ -205,7 +206,7 @@ class ToolCalling:
         context = CallContext(reply.turn, reply.round, call.copy())
         await self._hooks.call_all("on_call_start", context)
         if is_over_limit:
-            reason = CALL_LIMIT_REACHED.format(limit=reply.turn.limits.call_limit)
+            reason = CALL_LIMIT_REACHED.format(calls=count_of(reply.turn.limits.call_limit, "tool call"))
             record = await skip_call(call, runtime, round=reply.round, reason=reason)
             self.records.append(record)
         else:

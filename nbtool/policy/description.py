@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from nbtool.policy.host_pattern import HostPattern
 from nbtool.policy.rules import BudgetRules, HostRules, PolicyRules, PriceRule
+from nbtool.text import count_of
 
 NO_RULES = "limits nothing"
 
@@ -44,7 +45,7 @@ def _limits(rules: PolicyRules) -> Iterator[tuple[str, str]]:
 
 def _budget(budget: BudgetRules) -> Iterator[tuple[str, str]]:
     amounts = [f"{budget.usd:g} USD"] if budget.usd else []
-    amounts += [f"{budget.tokens:,} tokens"] if budget.tokens else []
+    amounts += [count_of(budget.tokens, "token")] if budget.tokens else []
     if amounts:
         yield "budget", f"at most {' and '.join(amounts)} in one kernel"
     if budget.prices:

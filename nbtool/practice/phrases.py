@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from nbtool.practice.request import REFERENCE, OfferedTool, ParsedRequest, ToolOutcome
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 
 NOBODY_ASKED = "Nobody could be asked"
 """How the text of a call begins that needed an approval where nobody could give one."""
@@ -152,5 +152,7 @@ def _describe_call(outcome: ToolOutcome) -> str:
 
 
 def _code_block(text: str) -> str:
-    omitted = f"\n… ({len(text) - MAX_RESULT_CHARS} more characters)" if len(text) > MAX_RESULT_CHARS else ""
+    omitted = (
+        f"\n… ({count_of(len(text) - MAX_RESULT_CHARS, 'more character')})" if len(text) > MAX_RESULT_CHARS else ""
+    )
     return f"```text\n{text[:MAX_RESULT_CHARS].replace('```', '` ` `')}{omitted}\n```"

@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from nbtool.text import count_of
+
 CELLS, SCALE = 8, 32
 """Number of cells per side of a drawing, and of pixels per side of a cell."""
 
@@ -52,7 +54,7 @@ def describe_image(part: Mapping[str, Any]) -> str:
         return "an image that is no base64"
     kind = prefix.removeprefix("data:")
     size = "{} by {} pixels, ".format(*struct.unpack(">II", data[16:24])) if data[:8] == PNG and len(data) > 24 else ""
-    return f"{kind}, {size}{len(data):,} bytes"
+    return f"{kind}, {size}{count_of(len(data), 'byte')}"
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -17,7 +17,7 @@ from nbtool.annotation_kinds import Range, Seconds
 from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage
 from nbtool.json_schema.names import quoted_name
-from nbtool.text import clean_text, shorten, with_article
+from nbtool.text import clean_text, count_of, shorten, with_article
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, make_digest
 from nbtool.tools.functions import (
     captured_objects,
@@ -264,7 +264,8 @@ def as_tools(obj: Any) -> list[Tool]:
     is_own = type(obj).__module__ != "builtins"
     if (count := count_methods(obj)) > MAX_METHODS:
         raise BadUsage(
-            f"{with_article(type(obj).__name__, capital=True)} has {count} methods: that is data, not a set of tools.",
+            f"{with_article(type(obj).__name__, capital=True)} has {count_of(count, 'method')}: "
+            "that is data, not a set of tools.",
             fix="Expose it (`chat.expose`, or `-v NAME` in a cell), or pass the methods that you mean.",
         )
     tools = [_make_tool(method, options) for method, options in _marked_methods(obj)] if is_own else []

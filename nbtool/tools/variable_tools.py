@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
-from nbtool.text import format_number, shorten
+from nbtool.text import count_of, format_number, shorten
 from nbtool.tools.approval import Policy, ResultMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Toolset
@@ -98,7 +98,7 @@ class _VariableFunctions:
         current_page = max(1, min(page, pages))
         lines = [self._describe(entry) for entry in matches[(current_page - 1) * size : current_page * size]]
         more = f" Call ListVars with page {current_page + 1} for more." if current_page < pages else ""
-        return "\n".join([*lines, f"Page {current_page} of {pages}, {len(matches)} variables.{more}"])
+        return "\n".join([*lines, f"Page {current_page} of {pages}, {count_of(len(matches), 'variable')}.{more}"])
 
     def read_var(self, name: str, start: int = 0, length: int | None = None) -> str:
         """Read the text of a variable, or a part of it.
@@ -135,7 +135,7 @@ class _VariableFunctions:
             note = self._variables.store_note(name, value, description=desc, tags=tags)
         except NbtoolError as error:
             raise ToolFailed(str(error)) from None
-        return f"{note.name} holds {format_number(len(str(note.value)))} characters."
+        return f"{note.name} holds {count_of(len(str(note.value)), 'character')}."
 
     def remove_vars(self, names: list[str]) -> str:
         """Remove results and notes that are no longer needed; notebook variables are not removed.
@@ -145,7 +145,7 @@ class _VariableFunctions:
         """
         removed = [name for name in names if self._variables.remove(name)]
         remaining = [shorten(single_line(name), 64) for name in names if name not in removed]
-        text = f"Removed {len(removed)} of {len(names)} variables."
+        text = f"Removed {len(removed)} of {count_of(len(names), 'variable')}."
         return f"{text} Not removed: {', '.join(remaining)}." if remaining else text
 
     def _describe(self, entry: Variable) -> str:

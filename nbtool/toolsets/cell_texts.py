@@ -91,9 +91,7 @@ def _output_text(output: CellOutput, limit: int, number: int) -> str:
         )
     if max(output.length, len(text)) <= limit:
         return text
-    return (
-        f"{excerpt(text, 0, limit)}\n[{format_number(output.length)} characters in all: read_cell with output={number}]"
-    )
+    return f"{excerpt(text, 0, limit)}\n[{count_of(output.length, 'character')} in all: read_cell with output={number}]"
 
 
 def _part(text: str, start: int, limit: int, length: int) -> str:
@@ -102,6 +100,6 @@ def _part(text: str, start: int, limit: int, length: int) -> str:
     shown = excerpt(text, start, start + limit)
     before = f"[from character {format_number(start)}]\n" if start else ""
     if start + limit < size:
-        return f"{before}{shown}\n[{format_number(size)} characters in all: continue with start={start + limit}]"
+        return f"{before}{shown}\n[{count_of(size, 'character')} in all: continue with start={start + limit}]"
     rest = length - len(text)
     return f"{before}{shown}" + (f"\n[{count_of(rest, 'more character')} cannot be read]" if rest > 0 else "")

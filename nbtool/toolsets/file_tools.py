@@ -10,7 +10,7 @@ from pathlib import Path
 from nbtool.argument_check import check_arguments
 from nbtool.clock import monotonic
 from nbtool.errors import ToolFailed
-from nbtool.text import format_number
+from nbtool.text import count_of, format_number
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.secret_patterns import secret_in
@@ -128,9 +128,9 @@ class _FileFunctions:
         if len(selected) < len(all_lines):
             last = begin + len(selected)
             span = f"lines {format_number(begin + 1)} to {format_number(last)} of {format_number(len(all_lines))}"
-            notes.append(span if selected else f"there are {format_number(len(all_lines))} lines")
+            notes.append(span if selected else f"there are {count_of(len(all_lines), 'line')}")
         if size > len(data):
-            notes.append(f"only the first {format_number(len(data))} of {format_number(size)} bytes were read")
+            notes.append(f"only the first {format_number(len(data))} of {count_of(size, 'byte')} were read")
         return "".join(selected) + (f"\n[{'; '.join(notes)}]" if notes else "")
 
     def write_file(self, path: str, content: str, replace: bool = False) -> str:
@@ -142,7 +142,7 @@ class _FileFunctions:
             replace: whether to replace an existing file.
         """
         existed = self._folder.write(path, _encode_text(content), replace=replace)
-        return f"{'Replaced' if existed else 'Wrote'} {single_line(path)}: {format_number(len(content))} characters."
+        return f"{'Replaced' if existed else 'Wrote'} {single_line(path)}: {count_of(len(content), 'character')}."
 
     def edit_file(self, path: str, old: str, new: str) -> str:
         """Replace a text in a file that occurs there exactly once. The user is asked first, and sees both texts.
@@ -174,7 +174,7 @@ class _FileFunctions:
         data, size = self._folder.read(path, MAX_READ_BYTES)
         if size > len(data):
             raise ToolFailed(
-                f"{single_line(path)} has {format_number(size)} bytes; "
+                f"{single_line(path)} has {count_of(size, 'byte')}; "
                 f"up to {format_number(MAX_READ_BYTES)} can be edited."
             )
         text = _decode_text(data, path)
@@ -182,7 +182,7 @@ class _FileFunctions:
             old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
         count = text.count(old) if old else 0
         if count != 1:
-            occurrence = f"occurs {format_number(count)} times" if count else "does not occur"
+            occurrence = f"occurs {count_of(count, 'time')}" if count else "does not occur"
             raise ToolFailed(
                 f"The old text {occurrence} in {single_line(path)}; it must occur exactly once. Read the file first."
             )
@@ -224,7 +224,7 @@ def _diff(path: str, before: str, after: str) -> str:
 
 def _too_long_to_compare(path: str, size: int) -> str:
     return (
-        f"{single_line(path)} is too long to compare line by line: {format_number(size)} bytes, before or after; "
+        f"{single_line(path)} is too long to compare line by line: {count_of(size, 'byte')}, before or after; "
         f"the limit is {format_number(MAX_DIFF_BYTES)}. The call's arguments contain the full text."
     )
 
@@ -245,7 +245,7 @@ def _encode_text(content: str) -> bytes:
     data = content.encode()
     if len(data) > MAX_WRITE_BYTES:
         raise ToolFailed(
-            f"The text has {format_number(len(data))} bytes; up to {format_number(MAX_WRITE_BYTES)} can be written."
+            f"The text has {count_of(len(data), 'byte')}; up to {format_number(MAX_WRITE_BYTES)} can be written."
         )
     if b"\0" in data:
         raise ToolFailed("The text contains a NUL character; only text can be written.")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from weakref import WeakSet
 
 from nbtool.errors import ToolFailed
-from nbtool.text import format_number, shorten
+from nbtool.text import count_of, format_number, shorten
 from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Policy, RunMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.calls.runtime import current_call
@@ -162,7 +162,7 @@ class _NotebookFunctions:
         found = self._changeable(cell)
         count = found.source.count(old) if old else 1
         if count != 1:
-            occurs = "does not occur" if not count else f"occurs {format_number(count)} times"
+            occurs = "does not occur" if not count else f"occurs {count_of(count, 'time')}"
             raise ToolFailed(f"The old text {occurs} in the cell; it must occur exactly once. Read the cell first.")
         source = found.source.replace(old, new) if old else new
         diff = line_diff(found.source, source, found.id) or "(the source stays as it is)"
@@ -242,7 +242,7 @@ class _NotebookFunctions:
             raise ToolFailed(OWN_CELL)
         found = notebook.cell(cell)
         if found.length > len(found.source):
-            raise ToolFailed(f"The cell has {format_number(found.length)} characters, too many to be changed here.")
+            raise ToolFailed(f"The cell has {count_of(found.length, 'character')}, too many to be changed here.")
         return found
 
     def _show(self, text: str, shown: _Shown) -> str:
@@ -251,7 +251,7 @@ class _NotebookFunctions:
         self._shown.pop(call_id, None)
         if len(text) > MAX_SHOWN:
             raise ToolFailed(
-                f"The change takes {format_number(len(text))} characters to show; up to {format_number(MAX_SHOWN)} can "
+                f"The change takes {count_of(len(text), 'character')} to show; up to {format_number(MAX_SHOWN)} can "
                 "be reviewed. Make a smaller one."
             )
         self._shown[call_id] = shown

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, ToolFailed
-from nbtool.text import format_number
+from nbtool.text import count_of, format_number
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Rule, Toolset, toolset_factory
@@ -86,7 +86,7 @@ class _PythonFunctions:
             raise ToolFailed("There is no code to run.")
         if len(code) > MAX_CODE_CHARS:
             raise ToolFailed(
-                f"The code has {format_number(len(code))} characters; up to {format_number(MAX_CODE_CHARS)} can be run."
+                f"The code has {count_of(len(code), 'character')}; up to {format_number(MAX_CODE_CHARS)} can be run."
             )
         result = self._runner(code)
         if result.error:
@@ -104,14 +104,11 @@ def _result_text(result: CodeResult) -> str:
         parts.append(f"Value:\n{render(result.value, MAX_VALUE_CHARS).text}")
     parts += [f"Figure {number}: {figure}" for number, figure in enumerate(result.figures[:MAX_FIGURES])]
     if len(result.figures) > MAX_FIGURES:
-        parts.append(f"[{MAX_FIGURES} of {format_number(len(result.figures))} figures]")
+        parts.append(f"[{MAX_FIGURES} of {count_of(len(result.figures), 'figure')}]")
     return "\n".join(parts) or "It ran. Nothing was printed, and the last statement has no value."
 
 
 def _output_text(result: CodeResult) -> str:
     text = truncate(strip_controls(result.output), MAX_OUTPUT_CHARS)
-    return (
-        f"{text.rstrip()}\n[{format_number(result.omitted)} more characters were printed]"
-        if result.omitted
-        else text.rstrip()
-    )
+    more = f"{count_of(result.omitted, 'more character')} {'was' if result.omitted == 1 else 'were'} printed"
+    return f"{text.rstrip()}\n[{more}]" if result.omitted else text.rstrip()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbtool.errors import ToolFailed
-from nbtool.text import format_number, list_names, shorten
+from nbtool.text import count_of, format_number, list_names, shorten
 from nbtool.tools.values.model_text import render
 from nbtool.tools.values.sanitize import single_line, strip_controls
 from nbtool.tools.values.table_form import table_form
@@ -235,7 +235,7 @@ class ContainerInspector:
         counts = ", ".join(
             f"{format_number(count)} {single_line(kind)}" for kind, count in kinds.most_common(MAX_KINDS)
         )
-        counts += f" and {len(kinds) - MAX_KINDS} more types" if len(kinds) > MAX_KINDS else ""
+        counts += f" and {count_of(len(kinds) - MAX_KINDS, 'more type')}" if len(kinds) > MAX_KINDS else ""
         counts += f" (of the first {format_number(MAX_SAMPLED)})" if len(self.value) > MAX_SAMPLED else ""
         return "\n".join([f"{describe(self.value)}{f': {counts}' if counts else ''}", *self._inspected_note()])
 

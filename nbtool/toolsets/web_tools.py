@@ -11,7 +11,7 @@ import sys
 
 from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, ToolFailed
-from nbtool.text import format_number, shorten
+from nbtool.text import count_of, shorten
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Toolset, toolset_factory
@@ -65,7 +65,7 @@ class _WebFunctions:
             raise ToolFailed(f"{page.url} answered {page.status}.")
         title, text, link_lines = await _read_page(page, links=links)
         if not page.is_complete:
-            text += f"\n[only the first {format_number(len(page.data))} bytes of the page were read]"
+            text += f"\n[only the first {count_of(len(page.data), 'byte')} of the page were read]"
         if links:
             text += "\n\nLinks:\n" + "\n".join([*link_lines[:MAX_LINKS], *_omitted_links(link_lines)])
         return await asyncio.to_thread(_delimit_content, page, title, text)
@@ -118,7 +118,7 @@ async def _parse_html(data: bytes, base: str, *, links: bool) -> tuple[str, str,
 
 
 def _omitted_links(link_lines: list[str]) -> list[str]:
-    return [f"[{MAX_LINKS} of {format_number(len(link_lines))} links]"] if len(link_lines) > MAX_LINKS else []
+    return [f"[{MAX_LINKS} of {count_of(len(link_lines), 'link')}]"] if len(link_lines) > MAX_LINKS else []
 
 
 def _delimit_content(page: Page, title: str, text: str) -> str:

@@ -31,7 +31,7 @@ def test_a_question_is_answered_in_a_conversation_of_its_own() -> None:
         turn = chat.send("SECRET of the outer conversation")
 
     assert turn.text == "It is ten."
-    assert turn.calls[0].shown.startswith("Ten.\n[1 requests, 0 calls, ")
+    assert turn.calls[0].shown.startswith("Ten.\n[1 request, 0 calls, ")
     assert [message.text for message in inner.prompts[0].messages] == ["How much is A?"]
     assert "INNER" in inner.prompts[0].system
     assert "OUTER" not in inner.prompts[0].system

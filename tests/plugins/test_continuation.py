@@ -39,7 +39,7 @@ def test_it_goes_on_so_often_and_no_more() -> None:
     ran = run([["a", CUT_OFF], ["b", CUT_OFF], ["c", CUT_OFF]], Continuation(max_times=2))
 
     assert ran.outcome.text == "abc"
-    assert [event.text for event in ran.of("notice")] == [STILL_TRUNCATED.format(times=2)]
+    assert [event.text for event in ran.of("notice")] == [STILL_TRUNCATED.format(continuations="2 continuations")]
 
 
 def test_a_call_in_a_reply_that_was_cut_off_is_answered_and_no_user_message_is_between() -> None:

@@ -209,6 +209,6 @@ def test_only_what_was_exposed_can_be_referred_to(run_chat_cell: Say, shell: Any
 
     assert [made.status for made in turn.calls] == ["invalid"] * 4 + ["ok"]
     assert turn.calls[4].shown.splitlines()[0].startswith("- df (exposed, by reference only): DataFrame")
-    assert "Page 1 of 1, 1 variables." in turn.calls[4].shown
+    assert "Page 1 of 1, 1 variable." in turn.calls[4].shown
     assert "SENTINEL-KEY" not in sent_text(server)
     assert shell.user_ns["got"] == []

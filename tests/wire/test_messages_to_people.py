@@ -138,7 +138,7 @@ def test_a_conversation_that_is_too_long_names_its_largest_parts() -> None:
         error = error_of(server.url, prompt=Prompt((user("Dump it."), result, said), tools=tools))
 
     assert isinstance(error, ContextTooLong)
-    assert "the result of `dump` (200 kB), the attached image/png (50 kB), 1 tools (3,0" in error.fix
+    assert "the result of `dump` (200 kB), the attached image/png (50 kB), 1 tool (3,0" in error.fix
     assert "`%chat hide TURN`" in error.fix
 
 

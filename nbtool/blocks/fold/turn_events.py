@@ -36,6 +36,7 @@ from nbtool.events import (
     UsageDelta,
 )
 from nbtool.messages import Media, Message, ProviderCall, Refusal, Text, Thinking, ToolCall, Usage
+from nbtool.text import count_of
 
 OUTCOMES = frozenset(get_args(CallStatus)) - {"waiting", "running"}
 """The final states of a call."""
@@ -202,7 +203,7 @@ class Transcript:
         return [*self._blocks.open(entry), *entry.update(state="whole")]
 
     def _call_held(self, event: CallPending) -> list[Patch]:
-        return self._blocks.set_head(activity=f"Writing a tool call ({event.size:,} characters)")
+        return self._blocks.set_head(activity=f"Writing a tool call ({count_of(event.size, 'character')})")
 
     def _reply_finished(self, event: ReplyFinished) -> list[Patch]:
         self._total_usage += event.usage

@@ -19,7 +19,7 @@ from nbtool.blocks.render.static_html import to_html as turn_html
 from nbtool.event_filter import filter_events
 from nbtool.events import TurnStatus
 from nbtool.ids import short_id
-from nbtool.text import shorten
+from nbtool.text import count_are, count_of, shorten
 from nbtool.turn_view import TurnView
 from nbtool.wire.framing.known_secrets import secret_hider
 
@@ -65,7 +65,7 @@ def to_html(index: Index, totals: Totals, turns: Mapping[str, TurnView]) -> str:
     rows, left_out = index["rows"][-MAX_LINES:], _left_out(index, MAX_LINES)
     writer = _TurnWriter(turns, _numbers(index), HTML_LIMIT - len(head.encode()) - len(rows) * _LINE_BYTES)
     lines = [writer.row(row) for row in reversed(rows)][::-1]
-    mark = f'<div style="{_MUTED_STYLE}">… {left_out:,} earlier turns are not listed</div>' if left_out else ""
+    mark = f'<div style="{_MUTED_STYLE}">… {count_are(left_out, "earlier turn")} not listed</div>' if left_out else ""
     body = f'<div style="{_INSIDE}">{mark}{"".join(lines)}</div>'
     return f'<details class="tex2jax_ignore mathjax_ignore">{head}{body}</details>'
 
@@ -73,7 +73,7 @@ def to_html(index: Index, totals: Totals, turns: Mapping[str, TurnView]) -> str:
 def to_text(index: Index, totals: Totals) -> str:
     """Render a conversation as plain text: a line for each node."""
     left_out = _left_out(index, TEXT_LINES)
-    mark = [f"… {left_out:,} earlier turns"] if left_out else []
+    mark = [f"… {count_of(left_out, 'earlier turn')}"] if left_out else []
     numbers = _numbers(index)
     lines = [f"{'  ' * row['depth']}{_line(row, _current(row), numbers)}" for row in index["rows"][-TEXT_LINES:]]
     return "\n".join([_headline(index, totals), *mark, *lines])
@@ -154,7 +154,7 @@ def _sign(version: Version) -> str:
 
 def _counted_calls(version: Version) -> str:
     calls, failed, denied = version["calls"], version.get("failed", 0), version.get("denied", 0)
-    parts = [f"{calls:,} call{'' if calls == 1 else 's'}"]
+    parts = [count_of(calls, "call")]
     parts += [f"{failed:,} failed"] if failed else []
     parts += [f"{denied:,} denied"] if denied else []
     return ", ".join(parts) if calls else ""
@@ -164,10 +164,10 @@ def _headline(index: Index, totals: Totals) -> str:
     """Return the number of turns and tokens when the cell ran; the explorer above it shows those of today."""
     total, turns = totals["all"], len(index["rows"]) + index["left_out"]
     others = max(0, totals["turns"] - turns)
-    versions = f", {others:,} other version{'' if others == 1 else 's'}" if others else ""
+    versions = f", {count_of(others, 'other version')}" if others else ""
     facts = [
-        f"History when this cell ran: {turns:,} turn{'' if turns == 1 else 's'}{versions}",
-        f"{total['input_tokens'] + total['output_tokens']:,} tokens{' of all versions' if others else ''}",
+        f"History when this cell ran: {count_of(turns, 'turn')}{versions}",
+        f"{count_of(total['input_tokens'] + total['output_tokens'], 'token')}{' of all versions' if others else ''}",
         total_cost(total),
     ]
     return " · ".join(fact for fact in facts if fact)
@@ -199,12 +199,12 @@ def _table(title: str, rows: list[tuple[str, float, str]]) -> str:
 
 def _call_counts(one: TotalRow) -> str:
     failed = f", {one['failed']:,} not done" if one["failed"] else ""
-    return f"{one['count']:,} call{'' if one['count'] == 1 else 's'}{failed}, {format_seconds(one['seconds'])}"
+    return f"{count_of(one['count'], 'call')}{failed}, {format_seconds(one['seconds'])}"
 
 
 def _token_cost(one: TotalRow) -> str:
     cost = f", {text}" if (text := total_cost(one)) else ""
-    tokens = f"{one['input_tokens']:,} tokens in, {one['output_tokens']:,} out"
+    tokens = f"{count_of(one['input_tokens'], 'token')} in, {one['output_tokens']:,} out"
     return f"{tokens}{cost}, {format_seconds(one['seconds'])}"
 
 

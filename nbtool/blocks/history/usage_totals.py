@@ -9,6 +9,7 @@ from nbtool.blocks.history.timeline import spans, timed_log, total_waits
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, Event, ReplyFinished, RequestStarted, TurnEnded, TurnStarted
 from nbtool.messages import Usage
+from nbtool.text import count_of
 from nbtool.turn_view import TurnView
 
 MAX_ROWS = 20
@@ -115,7 +116,7 @@ class _Totals:
         nonempty = [one for one in self._sums.values() if one["count"]]
         nonempty = sorted(nonempty, key=lambda one: -one["seconds"]) if sort else nonempty
         if len(nonempty) > max_rows:
-            rest = _total_row(f"{len(nonempty) - max_rows} others")
+            rest = _total_row(f"{count_of(len(nonempty) - max_rows, 'other')}")
             for one in nonempty[max_rows:]:
                 _add(rest, one)
             nonempty = [*nonempty[:max_rows], rest]

@@ -8,6 +8,7 @@ from typing import Any, cast
 from nbtool.blocks.display_limits import truncate
 from nbtool.blocks.protocol import Block, Document, NoticeBlock
 from nbtool.blocks.render.omission import mark_truncated
+from nbtool.text import count_of
 
 _MIN_CHARS = 256
 _OVERHEAD = 400
@@ -74,7 +75,7 @@ def _drop_middle(document: Document, count: int) -> Document:
     first = blocks[: count // 2]
     last = blocks[len(blocks) - (count - count // 2) :]
     left_out = len(blocks) - count
-    mark: NoticeBlock = {"id": "", "kind": "notice", "text": f"… {left_out:,} more blocks", "level": "info"}
+    mark: NoticeBlock = {"id": "", "kind": "notice", "text": f"… {count_of(left_out, 'more block')}", "level": "info"}
     return cast("Document", {**document, "blocks": [*first, mark, *last]})
 
 

@@ -35,7 +35,7 @@ from nbtool.blocks.render import markdown
 from nbtool.blocks.render.code_spans import escape_text, escape_with_code
 from nbtool.blocks.render.omission import mark_truncated, omission_line
 from nbtool.blocks.sanitize import escape_invisible, one_line
-from nbtool.text import left_out
+from nbtool.text import count_of, left_out
 
 HTML_LIMIT = 150_000
 TEXT_LIMIT = 50_000
@@ -210,7 +210,7 @@ def _text_of(block: Block) -> str:
             marks = [omitted_marker(block["more"].get("text", 0)), TRUNCATED if block["state"] == "cut" else ""]
             return "\n".join([block["text"], *(f"[{mark}]" for mark in marks if mark)])
         case "thinking":
-            return f"[thinking: {len(block['text']) + block['more'].get('text', 0):,} characters]"
+            return f"[thinking: {count_of(len(block['text']) + block['more'].get('text', 0), 'character')}]"
         case "notice":
             return block["text"]
         case "call":

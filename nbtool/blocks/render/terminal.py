@@ -26,6 +26,7 @@ from nbtool.blocks.question import effect_text, format_remarks, notice_text
 from nbtool.blocks.render.omission import omission_line
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import WHOLE_RESULT, CallAsked, CallFinished, Event, ReplyFinished, Retrying, TurnEnded
+from nbtool.text import count_of
 
 RESULT_LIMIT = 200
 """Characters of a result shown below its call."""
@@ -141,7 +142,7 @@ class Terminal:
             block, self._thinking = self._transcript.block(self._thinking), ""
             count = len(block["text"]) + block["more"].get("text", 0) if block["kind"] == "thinking" else 0
             self._is_cut = True
-            self._write(f": {count:,} character{'' if count == 1 else 's'})")
+            self._write(f": {count_of(count, 'character')})")
         self._write("" if self._at_line_start else "\n")
 
     def _line(self, text: str) -> None:

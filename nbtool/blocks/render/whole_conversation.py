@@ -19,6 +19,7 @@ from nbtool.blocks.render.mimebundle import turn_data
 from nbtool.blocks.render.saved_document import without_person_only
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.blocks.sanitize import one_line
+from nbtool.text import count_are
 from nbtool.wire.framing.known_secrets import hide_secrets
 
 MAX_TURNS = 50
@@ -154,7 +155,7 @@ def _prompt(turn: ConversationTurn) -> str:
 
 
 def _before(turns: Sequence[ConversationTurn]) -> str:
-    return f"… {_left_out(turns):,} earlier turns are not shown"
+    return f"… {count_are(_left_out(turns), 'earlier turn')} not shown"
 
 
 def _left_out(turns: Sequence[ConversationTurn]) -> int:

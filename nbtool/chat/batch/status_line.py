@@ -42,7 +42,7 @@ def status_line(progress: MapProgress) -> str:
     done, total, tokens = progress.done, progress.total, progress.usage.total_tokens
     is_waiting = progress.state == "running" and progress.wait_seconds >= MIN_WAIT_SECONDS
     parts = [
-        count_of(done, "prompt") if total is None else f"{format_number(done)} of {format_number(total)} prompts",
+        count_of(done, "prompt") if total is None else f"{format_number(done)} of {count_of(total, 'prompt')}",
         "stopped" if progress.state == "stopped" else "",
         unsent_text(progress),
         failed_text(progress),
@@ -50,7 +50,7 @@ def status_line(progress: MapProgress) -> str:
         undecided_text(progress),
         cut_text(progress),
         overspend_text(progress),
-        f"{format_number(tokens)} tokens" if tokens else "",
+        count_of(tokens, "token") if tokens else "",
         _cost_text(progress.usage),
         f"waiting {progress.wait_seconds:.0f} s for the provider" if is_waiting else "",
     ]
@@ -149,7 +149,7 @@ def overspend_text(progress: MapProgress) -> str:
         return ""  # a stopped map says why
     parts = []
     if tokens is not None and usage.total_tokens > tokens:
-        parts.append(f"{format_number(usage.total_tokens)} of {format_number(tokens)} tokens")
+        parts.append(f"{format_number(usage.total_tokens)} of {count_of(tokens, 'token')}")
     if usd is not None and usage.cost is not None and usage.cost > usd:
         parts.append(f"{_cost_text(usage)} of ${usd:g}")
     return f"over the budget: {' and '.join(parts)}" if parts else ""

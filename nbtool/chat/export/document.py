@@ -22,7 +22,7 @@ from nbtool.errors import BadUsage, NbtoolError
 from nbtool.event_json import dump_event, load_events
 from nbtool.events import TreeChanged, TurnEnded, TurnStarted
 from nbtool.ids import is_id
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -168,7 +168,7 @@ def _check(file: ConversationFile) -> None:
         node_ids.add(node.node_id)
         turn_ids += node.turns
     if file.version != VERSION or len(turn_ids) > MAX_TURNS:
-        raise _invalid(f"it has format {file.version} and {len(turn_ids):,} turns")
+        raise _invalid(f"it has format {file.version} and {count_of(len(turn_ids), 'turn')}")
     if (
         len(set(turn_ids)) != len(turn_ids)
         or set(turn_ids) != file.turns.keys()

@@ -35,7 +35,7 @@ from nbtool.chat.export.title import Origin, title_blocks
 from nbtool.chat.turn import Turn
 from nbtool.events import TurnEnded
 from nbtool.messages import Media
-from nbtool.text import left_out
+from nbtool.text import count_of, left_out
 
 CELL_LIMIT = 200
 """Characters of a cell of a table."""
@@ -141,12 +141,12 @@ def _totals(turns: Sequence[Turn]) -> Iterator[str]:
     """Write the sums of a document: of each model, of each tool, and of all."""
     sums = totals(turns)
     rows = [
-        [f"model {span(one['name'])}", _plural(one["count"], "request"), f"{one['input_tokens']:,}",
+        [f"model {span(one['name'])}", count_of(one["count"], "request"), f"{one['input_tokens']:,}",
          f"{one['output_tokens']:,}", escape(total_cost(one)), format_seconds(one["seconds"])]
         for one in sums["models"]
     ]  # fmt: skip
     rows += [
-        [f"tool {span(one['name'])}", _plural(one["count"], "call"), "", "", "", format_seconds(one["seconds"])]
+        [f"tool {span(one['name'])}", count_of(one["count"], "call"), "", "", "", format_seconds(one["seconds"])]
         for one in sums["tools"]
     ]
     whole = sums["all"]
@@ -154,10 +154,6 @@ def _totals(turns: Sequence[Turn]) -> Iterator[str]:
     waited = sum(event.waited for turn in turns for event in turn.log if isinstance(event, TurnEnded))
     seconds = turn_seconds(sum(turn.stats.seconds for turn in turns), waited)
     tokens = [f"{whole['input_tokens']:,}", f"{whole['output_tokens']:,}"]
-    rows.append(["all, from prompt to answer", _plural(sums["turns"], "turn"), *tokens, cost, seconds])
+    rows.append(["all, from prompt to answer", count_of(sums["turns"], "turn"), *tokens, cost, seconds])
     yield "## Totals of these turns"
     yield table(["&nbsp;", "number", "tokens in", "tokens out", "cost", "time"], rows, ["---", *["--:"] * 5])
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -11,6 +11,7 @@ from nbtool.blocks.display_limits import DISPLAY_LIMITS, Limits
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.markdown_source import escape, span
 from nbtool.chat.turn import Turn
+from nbtool.text import count_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def title_blocks(turns: Sequence[Turn], origin: Origin) -> list[str]:
     """Return the heading of a document of these turns, and its facts, as blocks of Markdown."""
     models = ", ".join(dict.fromkeys(span(turn.model) for turn in turns)) or "no model"
     title = f"{escape(origin.notebook)}: a chat with {models}" if origin.notebook else f"A chat with {models}"
-    count = f"{len(turns):,} turn{'' if len(turns) == 1 else 's'} of the active branch"
+    count = f"{count_of(len(turns), 'turn')} of the active branch"
     facts = [_dates(turns), count]
     line = f"*{' · '.join(fact for fact in facts if fact)}*"
     return [f"# {title}", line, _others(origin.others)]

@@ -30,6 +30,7 @@ from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import event_data
 from nbtool.events import Event
 from nbtool.policy import site_policy
+from nbtool.text import count_of
 
 T = TypeVar("T")
 
@@ -217,8 +218,8 @@ class Journal:
             return
         count = sum(map(len, self._behind.values()))
         outcome = f"they are saved in {left.name}, which the next process imports" if left else "they are lost"
-        message = f"nbtool: {count} records could not be written to {settings.display_path(self.path)}; {outcome}."
-        print(message, file=sys.stderr)  # noqa: T201 - warnings are not shown at the end of the process
+        path = settings.display_path(self.path)
+        print(f"nbtool: {count_of(count, 'record')} could not be written to {path}; {outcome}.", file=sys.stderr)  # noqa: T201 - warnings are not shown at the end of the process
 
     def _write_sidecar(self) -> Path | None:
         self._store.expect_sidecar()

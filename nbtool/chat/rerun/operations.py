@@ -27,6 +27,7 @@ from nbtool.events import RequestStarted
 from nbtool.ids import short_id
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
+from nbtool.text import count_of
 from nbtool.tools.calls.record import CallRecord
 
 
@@ -236,7 +237,7 @@ def _new_version(node: Node[Turn], turn: Turn, carry: CarryOver, difference: Ver
 def _checked_round(turn: Turn, number: int | None) -> int:
     rounds = max(len(turn.rounds), 1)
     if number is not None and not 1 <= number <= rounds:
-        how_many = "1 round" if rounds == 1 else f"{rounds} rounds"
+        how_many = count_of(rounds, "round")
         raise BadUsage(f"{short_id(turn.turn_id)} has {how_many}, and no round {number}.", fix="Rounds count from 1.")
     return number or 1
 

@@ -36,6 +36,7 @@ from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.magics.views import View, can_park, make_view
 from nbtool.magics.views.cleared_output import follow_clearing
 from nbtool.policy import site_policy
+from nbtool.text import count_of
 from nbtool.toolsets.notebook_access import open_notebook
 from nbtool.wire.dialects.options import combine_options
 
@@ -229,11 +230,11 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         print(f"The prompt contains {cells.describe()}.")  # noqa: T201 - the requested output
     size = len(json.dumps(request.body, ensure_ascii=False))
     tokens = max(1, size // CHARACTERS_PER_TOKEN)
-    print(f"Nothing was sent. The request has {size:,} characters, about {tokens:,} tokens:")  # noqa: T201 - the same
+    print(f"Nothing was sent. The request has {count_of(size, 'character')}, about {count_of(tokens, 'token')}:")  # noqa: T201 - the same
     print(f"POST {address}{request.path}")  # noqa: T201 - the same
     print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
     for upload in request.uploads:
-        print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {len(upload.data):,} bytes)")  # noqa: T201 - the same
+        print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {count_of(len(upload.data), 'byte')})")  # noqa: T201 - the same
 
 
 def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:

@@ -20,6 +20,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics.cell.notebook_session import ServedNotebook, uses_cells
 from nbtool.magics.commands.context import Command, CommandContext, Kernel, format_table
 from nbtool.magics.views.served import MAX_RUNNING, ServedView, chat_name
+from nbtool.text import count_of
 
 if TYPE_CHECKING:
     from nbtool.mcp_server.client_calls import Client
@@ -96,7 +97,7 @@ def describe_server(server: KernelServer) -> str:
     """Describe a server: its address, its clients, and what they received."""
     rows = [
         ("address", server.address.url),
-        ("refused", f"{_count(server.access.refused, 'request')} without the token, or of a web page"),
+        ("refused", f"{count_of(server.access.refused, 'request')} without the token, or of a web page"),
         *_client_rows(server),
     ]
     return format_table(*rows)
@@ -121,9 +122,9 @@ def describe_client(client: Client) -> str:
     noun = "image or sound" if totals.media == 1 else "images and sounds"
     media = f", {totals.media:,} {noun}" if totals.media else ""
     count = totals.message_characters
-    messages = f", and {_count(count, 'character')} of messages about calls without a result" if count else ""
-    returned = f"{_count(totals.characters, 'character')}{media} returned{messages}"
-    return f"{_count(totals.calls, 'call')}{outcomes}{refused}{waiting}, {returned}"
+    messages = f", and {count_of(count, 'character')} of messages about calls without a result" if count else ""
+    returned = f"{count_of(totals.characters, 'character')}{media} returned{messages}"
+    return f"{count_of(totals.calls, 'call')}{outcomes}{refused}{waiting}, {returned}"
 
 
 def _describe_calls(client: Client) -> str:
@@ -219,11 +220,7 @@ def _open_chat(kernel: Kernel, fill: Callable[[Chat], None], client: str) -> Cha
 
 def _introduction(chat: Chat) -> str:
     tools, variables = chat.tools.tools(), chat.exposed_variables()
-    return INTRODUCTION.format(tools=_count(len(tools), "tool"), variables=_count(len(variables), "variable"))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return INTRODUCTION.format(tools=count_of(len(tools), "tool"), variables=count_of(len(variables), "variable"))
 
 
 def _configurations(server: KernelServer) -> str:

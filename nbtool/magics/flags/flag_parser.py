@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
-from nbtool.text import SPACES, shorten
+from nbtool.text import SPACES, count_of, shorten
 from nbtool.view.page_messages import is_valid_name
 
 _MENTION = re.compile(r"(?<![\\\w])(?:([$&])`([A-Za-z_]\w*)`|(&)`([A-Za-z_][\w-]*\.[\w./-]+)`)")
@@ -287,7 +287,7 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
     """
     if len(line) > MAX_LINE:
         raise BadUsage(
-            f"%%chat: the line has {len(line):,} characters, above {MAX_LINE:,}.",
+            f"%%chat: the line has {count_of(len(line), 'character')}, above {MAX_LINE:,}.",
             fix="Put the prompt into the body of the cell.",
         )
     try:
@@ -296,7 +296,7 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
         raise BadUsage(f"%%chat: the line cannot be parsed ({error}).", fix="Close the quotation mark.") from None
     if len(words) > MAX_WORDS:
         raise BadUsage(
-            f"%%chat: the line has {len(words):,} words, above {MAX_WORDS:,}.",
+            f"%%chat: the line has {count_of(len(words), 'word')}, above {MAX_WORDS:,}.",
             fix="Pass many tools as one toolset.",
         )
     flags, unknown = parser.parse_known_args(words)

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from nbtool.errors import BadUsage, UnknownTool
-from nbtool.text import list_names, shorten
+from nbtool.text import count_of, list_names, shorten
 from nbtool.tools.functions import name_of
 from nbtool.tools.tool import MAX_METHODS, TOOL_ATTRIBUTE, Tool, as_named_tool, as_tools, count_methods
 from nbtool.tools.toolset import FilteredTools, ToolSource, as_tool_source
@@ -192,7 +192,7 @@ def _refuse_data(name: str, thing: Any, patterns: Sequence[str]) -> None:
         raise BadUsage(
             f"{name!r} is a module, not a tool.", fix=f"`-t {name}.FUNCTION` makes one of its functions a tool."
         )
-    methods = f" with {count} methods" if count > MAX_METHODS else ""
+    methods = f" with {count_of(count, 'method')}" if count > MAX_METHODS else ""
     one = f"; `-t {name}.METHOD` makes one method a tool" if count else ""
     fix = f"Expose it with -v: `-v {name}` lets tools use it by reference{one}."
     raise BadUsage(f"{name!r} is data ({kind.__name__}{methods}), not a tool.", fix=fix)

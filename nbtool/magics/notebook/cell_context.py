@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from nbtool.text import count_of
 from nbtool.tools.values.masked_excerpt import excerpt, mask_text
 
 MAX_CHARACTERS = 24_000
@@ -84,8 +85,8 @@ class CellContext:
             return f"no cells: {ORIGINS[self.origin]} has none of these"
         left = f"; {self.omitted} left out" if self.omitted else ""
         tokens = max(1, len(self.text) // CHARACTERS_PER_TOKEN)
-        cells = f"{self.count} cell{'' if self.count == 1 else 's'}"
-        return f"{cells} from {ORIGINS[self.origin]}, about {tokens:,} tokens{left}"
+        cells = count_of(self.count, "cell")
+        return f"{cells} from {ORIGINS[self.origin]}, about {count_of(tokens, 'token')}{left}"
 
 
 def cell_context(
@@ -115,13 +116,13 @@ def cell_context(
 def _first(text: str, limit: int) -> str:
     """Return the beginning of a text and how much is left out; no part of a private value is left of it."""
     size = len(mask_text(text))
-    return text if size <= limit else f"{excerpt(text, 0, limit)}\n[… {size - limit:,} more characters]"
+    return text if size <= limit else f"{excerpt(text, 0, limit)}\n[… {count_of(size - limit, 'more character')}]"
 
 
 def _last(text: str, limit: int) -> str:
     """Return the end of a text and how much is left out before it."""
     size = len(mask_text(text))
-    return text if size <= limit else f"[{size - limit:,} characters left out]\n{excerpt(text, size - limit)}"
+    return text if size <= limit else f"[{count_of(size - limit, 'character')} left out]\n{excerpt(text, size - limit)}"
 
 
 def _fenced(text: str, language: str) -> str:

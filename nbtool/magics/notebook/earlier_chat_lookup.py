@@ -15,6 +15,7 @@ from nbtool import settings
 from nbtool.clock import monotonic
 from nbtool.errors import JournalError, SettingsError
 from nbtool.ids import short_id
+from nbtool.text import count_of
 
 LOOKUP_SECONDS = 0.02
 """Longest time that the query may take; loading the extension has to be fast."""
@@ -48,8 +49,7 @@ def format_age(seconds: float) -> str:
     """Format an age in its largest whole unit."""
     for length, unit in _UNITS:
         if seconds >= length:
-            count = int(seconds // length)
-            return f"{count:,} {unit}{'' if count == 1 else 's'}"
+            return count_of(int(seconds // length), unit)
     return "less than a minute"
 
 

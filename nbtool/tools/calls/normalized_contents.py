@@ -21,6 +21,7 @@ from itertools import chain, islice
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
+from nbtool.text import count_of
 from nbtool.tools.calls.normalized_tables import MAX_INSPECTED, is_missing, size_of, table_forms
 from nbtool.tools.values.display_form import chart_values
 from nbtool.tools.values.named_parts import MultipartResult
@@ -218,13 +219,13 @@ def _parse_container(text: str) -> Any:
     if text.lstrip()[:1] not in ("[", "{", "("):
         return None
     if len(text) > MAX_PARSED:
-        raise ValueError(f"A text of {len(text)} characters is not compared.")
+        raise ValueError(f"A text of {count_of(len(text), 'character')} is not compared.")
     for read in _PARSERS[: 3 if len(text) <= MAX_LITERAL else 2]:
         with suppress(Exception):  # not in this format; parsers of Python code raise several exception types
             value = read(text)
             return value if isinstance(value, (*LISTS, dict)) else None
     if len(text) > MAX_LITERAL:
-        raise ValueError(f"A text of {len(text)} characters is not compared.")
+        raise ValueError(f"A text of {count_of(len(text), 'character')} is not compared.")
     return None
 
 

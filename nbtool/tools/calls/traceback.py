@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
 
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 
 MAX_FRAMES = 30
 """Maximum number of frames shown per exception: the first and the last ones."""
@@ -67,7 +67,7 @@ def _lines(error: BaseException, last_line: str) -> Iterator[str]:
     for index, (code, line) in enumerate(own_frames):
         if left_out > 0 and MAX_FRAMES // 2 <= index < MAX_FRAMES // 2 + left_out:
             if index == MAX_FRAMES // 2:
-                yield f"  … {left_out:,} more frames"
+                yield f"  … {count_of(left_out, 'more frame')}"
             continue
         yield f"  {_file_name(code.co_filename)}, line {line}, in {code.co_name}"
         source = linecache.getline(code.co_filename, line).strip()

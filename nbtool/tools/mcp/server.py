@@ -19,7 +19,7 @@ from nbtool.clock import monotonic
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import background_loop
 from nbtool.sign_in import AskLogin
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.execution.runner import ReturnValue
 from nbtool.tools.mcp.catalog.prompts import RemotePrompt, get_prompt, list_prompts
@@ -253,7 +253,7 @@ class McpServer:
         self._connection.close()
 
     def __repr__(self) -> str:
-        return f"McpServer({self.name!r}, {len(self._accepted)} tools)"
+        return f"McpServer({self.name!r}, {count_of(len(self._accepted), 'tool')})"
 
     def _make_tool(self, name: str, accepted: RemoteTool, latest: RemoteTool) -> Tool:
         policy, notice, rejection = Policy(), "", ""

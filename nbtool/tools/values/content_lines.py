@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from nbtool.text import format_number, left_out, shorten
+from nbtool.text import count_of, format_number, left_out, shorten
 from nbtool.tools.values.line_diff import changed_lines
 from nbtool.tools.values.sanitize import strip_controls
 from nbtool.tools.values.table_preview import PLAIN_PACKAGES
@@ -60,9 +60,7 @@ def content_difference(before: ContentLines, after: ContentLines) -> tuple[str, 
 def comparison_note(before: ContentLines, after: ContentLines) -> str:
     """Return how much of two values was compared; empty if all of it was."""
     total = max(before.total, after.total)
-    return f" (of {format_number(total)} lines, the first {format_number(MAX_LINES)} are compared)" * (
-        total > MAX_LINES
-    )
+    return f" (of {count_of(total, 'line')}, the first {format_number(MAX_LINES)} are compared)" * (total > MAX_LINES)
 
 
 def _shown(lines: Sequence[str]) -> str:
@@ -118,7 +116,7 @@ def _item(value: Any, depth: int = 0) -> str:
     if type(value) is str:
         return repr(value[: 2 * MAX_LINE_CHARS]) if depth or len(value) > MAX_LINE_CHARS else value
     if type(value) is int and value.bit_length() > MAX_NUMBER_BITS:
-        return f"int of {format_number(value.bit_length())} bits"
+        return f"int of {count_of(value.bit_length(), 'bit')}"
     if value is None or type(value) in (int, float, bool, complex):
         return repr(value)
     if type(value).__module__.partition(".")[0] in PLAIN_PACKAGES:

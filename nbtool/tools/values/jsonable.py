@@ -17,7 +17,7 @@ from itertools import chain, count
 from typing import Any
 
 from nbtool.messages import Media
-from nbtool.text import format_number
+from nbtool.text import count_of, format_number
 from nbtool.tools.values.array_form import array_items, array_size, is_labelled, is_loaded, labelled_form
 from nbtool.tools.values.declared_form import (
     NotReadable,
@@ -204,7 +204,7 @@ class JsonConverter:
         for key, item in value.items():
             if self._remaining <= 0:
                 self.is_complete, self.is_cut = False, True
-                converted["…"] = f"{len(value) - len(converted)} more items"
+                converted["…"] = count_of(len(value) - len(converted), "more item")
                 break
             name = self._unique_key(key, value, converted)
             self._remaining -= len(name)
@@ -230,7 +230,7 @@ class JsonConverter:
         for item in value:
             if self._remaining <= 0:
                 self.is_complete, self.is_cut = False, True
-                converted.append(f"… {size - len(converted)} more items")
+                converted.append(f"… {count_of(size - len(converted), 'more item')}")
                 break
             converted.append(self.convert(item))
         return converted

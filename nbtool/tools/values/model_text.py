@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.text import format_number, left_out
+from nbtool.text import count_of, format_number, left_out
 from nbtool.tools.values.array_form import array_size
 from nbtool.tools.values.declared_form import contains_serializer
 from nbtool.tools.values.display_form import has_display
@@ -106,7 +106,7 @@ def truncate(text: str, budget: int = RESULT_CHARS) -> str:
     tail = available // 4
     head = available - tail
     marker = (
-        f"\n[… {format_number(available)} of {format_number(len(text))} characters: "
+        f"\n[… {format_number(available)} of {count_of(len(text), 'character')}: "
         f"first {format_number(head)}, last {format_number(tail)} …]\n"
     )
     return restore_text((text[:head] + marker + text[max(head, len(text) - tail) :])[: max(budget, len(marker))])
@@ -153,7 +153,7 @@ def _render(value: Any, budget: int) -> Rendered:
 
 
 def _render_bytes(data: bytes, size: int) -> Rendered:
-    head = f"bytes, {format_number(size)} bytes"
+    head = f"bytes, {count_of(size, 'byte')}"
     try:
         return Rendered(f"{head}, as text:\n{data.decode()}", is_complete=len(data) == size)
     except UnicodeDecodeError:
@@ -192,7 +192,7 @@ def _render_table(value: Any, shape: tuple[int, int], budget: int) -> Rendered:
             note = f"\n[{whole.loss}]" if whole.loss else ""
             return Rendered(f"{text}{note}", is_complete=not whole.loss, is_object=True)
     preview = table_text(table_form(value, min(rows, PREVIEW_ROWS), MAX_COLUMNS), budget)
-    shown = f"{format_number(min(rows, PREVIEW_ROWS))} of {format_number(rows)} rows"
+    shown = f"{format_number(min(rows, PREVIEW_ROWS))} of {count_of(rows, 'row')}"
     if width > MAX_COLUMNS:
         shown += f", {format_number(MAX_COLUMNS)} of {format_number(width)} columns"
     marker = f"[preview: {shown}; this is not the full data]"
@@ -220,4 +220,4 @@ def _with_line_breaks(rows: Any) -> str:
 
 
 def _preview_marker(size: int) -> str:
-    return f"[preview of {format_number(size)} values; this is not the full data]"
+    return f"[preview of {count_of(size, 'value')}; this is not the full data]"

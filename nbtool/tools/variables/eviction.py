@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from nbtool.text import format_number
+from nbtool.text import count_of
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.values.type_and_shape import describe
 
@@ -215,4 +215,4 @@ class BoundedEntries(Generic[E]):
 
 def _evict_from(record: Holder | None) -> None:
     if record is not None and not isinstance(record.result, EvictedResult):
-        record.result = EvictedResult(f"{describe(record.result)}, {format_number(size_of(record.result))} bytes")
+        record.result = EvictedResult(f"{describe(record.result)}, {count_of(size_of(record.result), 'byte')}")

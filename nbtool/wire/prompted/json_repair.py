@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.text import shorten, with_article
+from nbtool.text import count_of, shorten, with_article
 from nbtool.wire.prompted.json_tokens import BLANK, Token, find_end, is_closed_string, strip_fence, tokens
 
 MAX_LENGTH = 4 * 1024 * 1024
@@ -76,7 +76,7 @@ def parse_value(text: str, *, is_closed: bool = False) -> RepairedJson:
         InvalidArguments: see `parse_object`.
     """
     if len(text) > MAX_LENGTH:
-        raise InvalidArguments(f"The arguments have {len(text)} characters; at most {MAX_LENGTH} are read.")
+        raise InvalidArguments(f"The arguments have {count_of(len(text), 'character')}; at most {MAX_LENGTH} are read.")
     repairs: list[str] = []
     value = _strict(text)
     if value is _INVALID:

@@ -70,6 +70,6 @@ def test_the_saved_form_says_what_it_left_out_and_is_folded_below_a_live_view() 
 
     stored, folded = mimebundle(turns), mimebundle(turns, folded=True)
 
-    assert "1 earlier turns are not shown" in stored["text/plain"]
+    assert "1 earlier turn is not shown" in stored["text/plain"]
     assert stored["text/plain"].endswith("Said.\n\npractice:fast · 1.0 s")
     assert folded["text/html"].startswith("<details>")

@@ -227,7 +227,7 @@ def test_below_a_view_a_batch_shows_what_it_contains_and_without_one_what_came_o
 
     assert [one.ends[-1].answered for one in views] == [1]
     assert below == "<div>1 prompt: <code>.values</code>, <code>.answers</code></div>"
-    assert alone == "<div>1 of 1 prompts, 1 answered before</div>"
+    assert alone == "<div>1 of 1 prompt, 1 answered before</div>"
 
 
 def test_a_view_of_a_stopped_map_that_nothing_remembers_does_not_say_that_it_goes_on(views: list[View]) -> None:
@@ -255,7 +255,7 @@ def test_without_a_view_there_is_the_line(*, is_raised: bool, monkeypatch: pytes
     finally:
         set_progress_view(None)
 
-    assert lines[-1].strip() == "nbtool: 1 of 1 prompts"
+    assert lines[-1].strip() == "nbtool: 1 of 1 prompt"
     assert get_progress_view() is None
 
 

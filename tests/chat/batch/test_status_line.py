@@ -81,7 +81,7 @@ def test_the_line_says_what_became_of_the_prompts(progress: dict[str, Any], line
     ("budget", "text"),
     [
         ({"max_usd": 0.001}, "over the budget: $0.0011 of $0.001"),
-        ({"max_usd": 0.001, "max_tokens": 1}, "over the budget: 2 of 1 tokens and $0.0011 of $0.001"),
+        ({"max_usd": 0.001, "max_tokens": 1}, "over the budget: 2 of 1 token and $0.0011 of $0.001"),
         ({"max_usd": 0.0011, "max_tokens": 2}, ""),
         ({"max_usd": 0.001, "state": "running"}, ""),
     ],
@@ -93,7 +93,7 @@ def test_the_end_says_what_went_over_the_budget(budget: dict[str, Any], text: st
 
 
 def test_the_line_has_the_tokens() -> None:
-    assert status_line(MapProgress(Usage(1_000, 200), 1, 1)) == "1 of 1 prompts, 1,200 tokens"
+    assert status_line(MapProgress(Usage(1_000, 200), 1, 1)) == "1 of 1 prompt, 1,200 tokens"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_line_has_the_tokens() -> None:
     ],
 )
 def test_the_line_has_the_dollars_where_they_are_known(usage: Usage, cost: str) -> None:
-    assert status_line(MapProgress(usage, 1, 1)) == f"1 of 1 prompts, 1,200 tokens{cost}"
+    assert status_line(MapProgress(usage, 1, 1)) == f"1 of 1 prompt, 1,200 tokens{cost}"
 
 
 @pytest.mark.parametrize(

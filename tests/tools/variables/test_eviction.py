@@ -249,7 +249,7 @@ def test_variable_tools_of_one_round_work_in_the_order_in_which_the_model_asked(
         chat.keeps_notes = True
         turn = chat.send(f"Go {attempt}.")
 
-    assert [record.shown for record in turn.calls][6:8] == ["5", "Removed 1 of 1 variables."]
+    assert [record.shown for record in turn.calls][6:8] == ["5", "Removed 1 of 1 variable."]
     assert chat.variables.text("n") == "last"
 
 

@@ -7,6 +7,7 @@ from nbtool.chat.recording.file import Recording
 from nbtool.chat.recording.recorder import ReplayMode
 from nbtool.errors import BadRecording, BadUsage
 from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.text import count_of
 
 
 def record(context: CommandContext, args: list[str]) -> str:
@@ -38,7 +39,7 @@ def describe_recording(context: CommandContext) -> str:
         count = len(file.turns())
     except BadRecording as error:
         return str(error)
-    turns = f"{count} turn{'' if count == 1 else 's'}"
+    turns = count_of(count, "turn")
     if not file.writes and not file.path.exists():
         turns = "the file is missing"
     adds = "new turns are added" if file.writes else "nothing is added"

@@ -19,7 +19,7 @@ from nbtool.magics.commands.files.exports import open_file
 from nbtool.magics.commands.past_chats.former_model import choose_former_model, take_model
 from nbtool.magics.commands.past_chats.reopen import continue_chat
 from nbtool.magics.commands.turns.bind import REPLACE
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 
 MAX_LISTED = 50
 """Chats or search hits that are listed, the latest first."""
@@ -116,7 +116,7 @@ def _chat_list(*, everywhere: bool) -> str:
     ]
     has_others = not everywhere and any(line.notebook != notebook for line in lines)
     more = "\nPrompts of other notebooks are hidden; `%chat history chats --all` shows them." if has_others else ""
-    more += f"\n… and {count - len(lines):,} earlier chats." if count > len(lines) else ""
+    more += f"\n… and {count_of(count - len(lines), 'earlier chat')}." if count > len(lines) else ""
     return format_table(*rows) + more if rows else "The journal is empty."
 
 
@@ -157,7 +157,7 @@ def _frame(context: CommandContext, name: str = "history", *, replace: bool = Fa
     table = frame(dataclasses.replace(line, notebook=_notebook_name(line.notebook)) for line in selected)
     context.kernel.names.bind(name, table, replace=replace)
     left_out = _describe_left_out(len(lines), len(lines) - len(selected))
-    return f"{name} is a data frame of {len(table):,} turns.{left_out}"
+    return f"{name} is a data frame of {count_of(len(table), 'turn')}.{left_out}"
 
 
 def _describe_left_out(count: int, others: int, limit: int = queries.MAX_TURNS) -> str:
@@ -173,17 +173,18 @@ def _vacuum(days: list[str], *, rewrite: bool) -> str:
     if days:
         retention = retention_module.Retention(retention_module.parse_limit("DAYS", days[0]), retention.megabytes)
     result = journal().execute(lambda connection: retention_module.vacuum(connection, retention, rewrite=rewrite))
-    free = f" {result.free:,} bytes of it are free, for later turns: `%chat history vacuum {REWRITE}` gives them back."
-    return f"{result.turns} turns deleted; the journal has {result.after:,} bytes, before {result.before:,}." + (
-        free if result.free else ""
-    )
+    back = f"`%chat history vacuum {REWRITE}` gives them back."
+    of_it = f"{count_of(result.free, 'byte')} of it {'is' if result.free == 1 else 'are'}"
+    free = f" {of_it} free, for later turns: {back}"
+    size = f"the journal has {count_of(result.after, 'byte')}, before {result.before:,}."
+    return f"{count_of(result.turns, 'turn')} deleted; {size}{free if result.free else ''}"
 
 
 def _erase(id_: str) -> str:
     """Erase a chat, a turn or everything, and say what became of what is open here, and what stays elsewhere."""
     full_id = "" if id_ == "all" else _resolve_id(id_)
     erased = erasure.erase(full_id)
-    count = f"{erased.turns:,} turn{'' if erased.turns == 1 else 's'}"
+    count = count_of(erased.turns, "turn")
     lines = [f"{full_id} erased: {count}." if full_id else f"{count} erased; the journal is empty."]
     if erased.was_open:
         lines.append(TURN_LEFT if full_id.startswith("turn_") else CHAT_ENDED)

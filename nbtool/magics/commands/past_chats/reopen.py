@@ -20,7 +20,7 @@ from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.past_chats.former_model import choose_former_model
 from nbtool.magics.names.continued_chat import restore_names
 from nbtool.magics.names.namespace import NotebookNamespace
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 
 TURN_ID = re.compile(r"turn_\w+")
 
@@ -128,8 +128,7 @@ def continue_chat(context: CommandContext, chat: Chat, chat_id: str, *, model: s
     events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
     restore.restore_into(chat.conversation, chat.variables, chat_id, events)
     turns = len(chat.tree.active_path)
-    title, many = short_id(chat_id), "" if turns == 1 else "s"
-    message = f"{title} continues here as {context.name!r}: {turns} turn{many} on its line."
+    message = f"{short_id(chat_id)} continues here as {context.name!r}: {count_of(turns, 'turn')} on its line."
     names = restore_names(context.kernel.names, chat)
     elsewhere = "" if use_chat(chat_id) else f" {OPEN_ELSEWHERE}"
     notes = (elsewhere, names, choose_former_model(context, model), _interrupted_note(chat))

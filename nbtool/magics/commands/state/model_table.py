@@ -7,6 +7,7 @@ from fnmatch import fnmatch
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.model import Model
 from nbtool.magics.commands.context import format_table
+from nbtool.text import count_of
 from nbtool.wire.providers.listed_model import ListedModel
 from nbtool.wire.providers.model_data import find_shutdown
 from nbtool.wire.providers.model_prices import ModelPrice
@@ -37,7 +38,7 @@ def list_models(model: Model, pattern: str, names: list[str]) -> str:
         for (one, model_id), price in zip(matching, prices, strict=True)
     ]
     if not rows:
-        return f"None of the {len(listed):,} models matches {pattern!r}."
+        return f"None of the {count_of(len(listed), 'model')} matches {pattern!r}."
     has_prices = any("$" in description for _, description in rows)
     note = "\n\nPrices are US dollars per million tokens, input / output, from genai-prices." if has_prices else ""
     guidance = (
@@ -53,7 +54,7 @@ def _describe(provider: str, model: ListedModel, price: ModelPrice) -> str:
     context = model.context or price.context or 0
     facts = [
         f"${price.input:g} / ${price.output:g}" if price.input is not None and price.output is not None else "",
-        f"{context:,} tokens of context" if context else "",
+        f"{count_of(context, 'token')} of context" if context else "",
         one_line(", ".join(model.abilities), MAX_ABILITY_CHARS),
         f"ends on {shutdown:%Y-%m-%d}" if shutdown else "",
     ]

@@ -20,7 +20,7 @@ from nbtool.magics.commands.turns.branches import count_versions
 from nbtool.magics.flags.config import FLAGS
 from nbtool.policy import site_policy
 from nbtool.settings import Setting, data_dir, display_path
-from nbtool.text import format_size
+from nbtool.text import count_of, format_size
 from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.store import MAX_BYTES
@@ -164,7 +164,7 @@ def _in_force(context: CommandContext, name: str) -> Setting[str]:
         return Setting(_format_value(setting.value), setting.source)
     count = context.chat.variables.max_bytes
     own = "default" if count == MAX_BYTES else "set by the chat"
-    return Setting(f"{format_size(count)}, {count:,} bytes", setting.source if setting.value else own)
+    return Setting(f"{format_size(count)}, {count_of(count, 'byte')}", setting.source if setting.value else own)
 
 
 def _count_turns(chat: Chat, active: int) -> str:

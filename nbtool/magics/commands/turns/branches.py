@@ -12,6 +12,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.text import count_of
 
 MAX_PROMPT = 60
 """Characters of a prompt shown in lists."""
@@ -39,7 +40,7 @@ def switch(context: CommandContext, args: list[str]) -> str:
     path = context.chat.tree.active_path
     count = len(node.versions)
     version = f", version {node.current + 1} of {count}" if count > 1 else ""
-    turns = "1 turn" if len(path) == 1 else f"{len(path)} turns"
+    turns = count_of(len(path), "turn")
     return (
         f"Switched to {_label(context, node)}{version}; the line has {turns} and ends with {_label(context, path[-1])}."
     )

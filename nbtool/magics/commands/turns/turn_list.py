@@ -13,6 +13,7 @@ from nbtool.magics.commands.context import Command, CommandContext, describe_emp
 from nbtool.magics.commands.past_chats.journal_admin import history_admin
 from nbtool.magics.commands.turns.branches import branches, turn_id, way_back
 from nbtool.magics.views.served import client_of
+from nbtool.text import count_of
 
 IDS = "--ids"
 EARLIER_CALLS = (
@@ -69,6 +70,4 @@ def _turn_line(number: int, node: Node[Turn], turn: Turn, has_ids: bool) -> str:
 def _calls_without_result(turn: Turn) -> str:
     """Return how many calls of a turn ended without a result, by what came of them: `2 calls denied`."""
     counts = Counter(call.status for call in turn.calls if call.status != "ok")
-    return ", ".join(
-        f"{number:,} call{'' if number == 1 else 's'} {status.replace('_', ' ')}" for status, number in counts.items()
-    )
+    return ", ".join(f"{count_of(number, 'call')} {status.replace('_', ' ')}" for status, number in counts.items())

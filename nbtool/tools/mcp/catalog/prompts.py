@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import McpFailed
 from nbtool.messages import Media
+from nbtool.text import count_of
 from nbtool.tools.mcp.catalog.entries import (
     Note,
     entry_description,
@@ -64,7 +65,7 @@ async def get_prompt(server: str, name: str, arguments: Mapping[str, str], clien
     """
     text = _prompt_text(server, await client.get_prompt(name, dict(arguments)))
     if len(text) > MAX_PROMPT:
-        raise McpFailed(f"The prompt has {len(text):,} characters, above {MAX_PROMPT:,}.")
+        raise McpFailed(f"The prompt has {count_of(len(text), 'character')}, above {MAX_PROMPT:,}.")
     return text
 
 

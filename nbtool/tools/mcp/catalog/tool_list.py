@@ -10,7 +10,7 @@ from typing import Any
 from nbtool.errors import InvalidArguments, McpFailed
 from nbtool.json_schema import UnfitSchema, normalize_parameters
 from nbtool.json_schema.bounds import check_bounds
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 from nbtool.tools.mcp.catalog.tool_names import MAX_NAME
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.values.line_diff import line_diff
@@ -245,7 +245,7 @@ def _parse_tool(entry: Any) -> tuple[RemoteTool, list[str]]:
         raise _Malformed(str(unfit)) from None
     schema_json, extra_json = _as_json(schema), _as_json(extra)
     if (size := len(schema_json) + len(extra_json)) > MAX_SCHEMA:
-        raise _Malformed(f"its schema has {size:,} characters, above {MAX_SCHEMA:,}")
+        raise _Malformed(f"its schema has {count_of(size, 'character')}, above {MAX_SCHEMA:,}")
     flaws += [f"its {key!r} is not valid" for key, (value, kind) in fields.items() if not isinstance(value, kind)]
     return RemoteTool(name, _truncate(strip_controls(description)), schema_json, extra_json), flaws
 

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage
 from nbtool.server_url import parse_server_url
+from nbtool.text import count_of
 from nbtool.tools.approval import make_digest
 from nbtool.tools.mcp.config.config_variables import Expansion, variables_in, without_secrets
 from nbtool.tools.mcp.config.limits import ServerLimits
@@ -107,7 +108,7 @@ def _read_file(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise BadUsage(f"{path.name!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     if len(text) > MAX_CONFIG:
-        raise BadUsage(f"{path.name!r} has {len(text)} characters; the maximum is {MAX_CONFIG}.")
+        raise BadUsage(f"{path.name!r} has {count_of(len(text), 'character')}; the maximum is {MAX_CONFIG}.")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

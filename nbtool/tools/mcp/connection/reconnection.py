@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nbtool.clock import monotonic
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.policy import site_policy
-from nbtool.text import left_out, shorten
+from nbtool.text import count_of, left_out, shorten
 from nbtool.tools.mcp.catalog.tool_list import RemoteTool, ToolListing, no_list, server_label
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.connection.errors import SessionLost
@@ -307,7 +307,9 @@ class _CallProgress:
         for task in self._questions:
             task.cancel()
         if (count := self.left_out + max(0, self._count - MAX_PROGRESS)) > 0:
-            self._report(Progress(f"({count:,} progress and log messages were omitted)"))
+            self._report(
+                Progress(f"({count_of(count, 'progress and log message')} {'was' if count == 1 else 'were'} omitted)")
+            )
 
 
 def _truncate(text: str) -> str:

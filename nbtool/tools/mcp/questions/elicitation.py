@@ -20,7 +20,7 @@ from nbtool.errors import McpFailed, ToolFailed
 from nbtool.events import Notice
 from nbtool.ids import new_id
 from nbtool.messages import ToolCall
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.record import CallRecord
@@ -103,7 +103,8 @@ async def complete_call(send: Callable[..., Awaitable[Any]], answer: Answer) -> 
             raise McpFailed("The MCP server asked for something else than input of a form, which nbtool does not give.")
         if len(requests) > MAX_QUESTIONS or not requests:
             raise McpFailed(
-                f"The MCP server asked {len(requests)} questions at once; 1 to {MAX_QUESTIONS} are possible."
+                f"The MCP server asked {count_of(len(requests), 'question')} at once; "
+                f"1 to {MAX_QUESTIONS} are possible."
             )
         answers = await asyncio.gather(*(answer(request.params) for request in requests.values()))
         responses = dict(zip(requests, answers, strict=True))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 from nbtool.tools.approval import canonical_json
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.values.sanitize import single_line, strip_controls
@@ -87,13 +87,13 @@ def form_parameters(schema: Any) -> FormParameters:
     if not isinstance(schema, Mapping) or not isinstance(fields := schema.get("properties"), Mapping):
         raise InvalidForm("its schema is not that of an object")
     if len(fields) > MAX_FIELDS:
-        raise InvalidForm(f"it has {len(fields)} fields, above {MAX_FIELDS}")
+        raise InvalidForm(f"it has {count_of(len(fields), 'field')}, above {MAX_FIELDS}")
     try:
         size = len(json.dumps(schema, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         raise InvalidForm("its schema is not JSON") from None
     if size > MAX_FORM:
-        raise InvalidForm(f"its schema has {size:,} characters, above {MAX_FORM:,}")
+        raise InvalidForm(f"its schema has {count_of(size, 'character')}, above {MAX_FORM:,}")
     asked = schema.get("required")
     required = [name for name in fields if isinstance(asked, list) and name in asked]
     known = {name: _field_schema(name, fields[name], is_required=name in required) for name in fields}

@@ -16,7 +16,7 @@ from typing import Any
 from nbtool.errors import InvalidReply
 from nbtool.events import Delta, ReplyEnd, StopReason, StreamNotice, UsageDelta
 from nbtool.messages import Usage
-from nbtool.text import clean_text, shorten
+from nbtool.text import clean_text, count_of, shorten
 from nbtool.wire.dialects.gemini.parts import ReplyParts
 from nbtool.wire.dialects.usage_fields import CumulativeUsage, count_at
 from nbtool.wire.framing.json_payloads import PayloadReader
@@ -190,7 +190,9 @@ class GeminiDecoder(TypedEventDecoder):
     def _emit_end(self, deltas: list[Delta]) -> None:
         deltas += self._parts.close()
         if self._last_candidate:
-            deltas.append(StreamNotice(f"The reply has {self._last_candidate + 1} choices; only the first is shown."))
+            deltas.append(
+                StreamNotice(f"The reply has {count_of(self._last_candidate + 1, 'choice')}; only the first is shown.")
+            )
         stop_reason = self._stop_reason()
         parts = self._parts.native()
         is_held = bool(parts) and self._parts.is_complete and stop_reason not in TRUNCATED_REASONS

@@ -16,7 +16,7 @@ from nbtool.errors import IncompleteReply, InvalidReply, ReplyTooLarge
 from nbtool.events import Delta, MediaDelta, ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Media
 from nbtool.mime import IMAGES, sniff
-from nbtool.text import clean_text
+from nbtool.text import clean_text, count_of
 from nbtool.wire.dialects.responses.output_items import read_usage
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, PayloadReader
@@ -110,7 +110,7 @@ def read_speech(body: bytes) -> list[Delta]:
     if mime.startswith("audio/"):
         if mime == "audio/wav" and len(body) < 8 + (size := int.from_bytes(body[4:8], "little")) < _NO_REASON:
             raise IncompleteReply(
-                f"The sound is cut off: {len(body):,} of {8 + size:,} bytes came.", fix="Send it again."
+                f"The sound is cut off: {len(body):,} of {count_of(8 + size, 'byte')} came.", fix="Send it again."
             )
         return [MediaDelta(Media(mime, data=body)), ReplyEnd("end")]
     if body.lstrip()[:1] == b"{":

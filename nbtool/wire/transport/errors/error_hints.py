@@ -10,7 +10,7 @@ from typing import Protocol
 
 from nbtool.errors import AuthenticationFailed, ContextTooLong, ModelNotFound, NbtoolError, ProviderError, WireError
 from nbtool.messages import Media, Message, Text, ToolCall, ToolResult
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 from nbtool.wire.base import Prompt, Retries
 from nbtool.wire.transport.retry import format_delay
 
@@ -86,7 +86,7 @@ def _part_sizes(prompt: Prompt) -> Iterator[tuple[int, str]]:
     """Yield the size and the label of every part of a request, in characters, or in bytes for attachments."""
     yield len(prompt.system), "the system text"
     tool_specs = [{"name": tool.name, "description": tool.description, **tool.parameters} for tool in prompt.tools]
-    yield sum(len(json.dumps(spec, default=str)) for spec in tool_specs), f"{len(tool_specs)} tools"
+    yield sum(len(json.dumps(spec, default=str)) for spec in tool_specs), count_of(len(tool_specs), "tool")
     last = max((index for index, message in enumerate(prompt.messages) if message.role == "user"), default=-1)
     for index, message in enumerate(prompt.messages):
         yield _text_size(message), "your prompt" if index == last else _message_label(message)
@@ -109,4 +109,4 @@ def _message_label(message: Message) -> str:
 
 
 def _format_size(count: int) -> str:
-    return f"{count / 1000:,.0f} kB" if count >= 10_000 else f"{count:,} bytes"
+    return f"{count / 1000:,.0f} kB" if count >= 10_000 else count_of(count, "byte")

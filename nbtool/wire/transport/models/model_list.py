@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 from nbtool.errors import InvalidReply, ReplyTooLarge, TimedOut, WireError
+from nbtool.text import count_of
 from nbtool.wire.framing.json_payloads import parse
 from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response
 from nbtool.wire.framing.redaction import redact_error
@@ -161,7 +162,9 @@ def parse_models(body: bytes, label: str) -> list[ListedModel]:
     if not isinstance(value, list):
         raise InvalidReply(f"{label} did not return a list of models.", fix="Check the address.")
     if len(value) > MAX_MODELS:
-        raise ReplyTooLarge(f"{label} lists {len(value):,} models; the limit is {MAX_MODELS:,}.", fix=_NAME_MODEL_FIX)
+        raise ReplyTooLarge(
+            f"{label} lists {count_of(len(value), 'model')}; the limit is {MAX_MODELS:,}.", fix=_NAME_MODEL_FIX
+        )
     named = [(item, item.get("id") or item.get("name")) for item in value if isinstance(item, dict)]
     return [
         parse_listed_model(item, name.removeprefix("models/"))

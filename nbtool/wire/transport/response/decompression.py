@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING
 
 from nbtool.errors import InvalidReply, ReplyTooLarge
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 
 if TYPE_CHECKING:
     import httpx
@@ -46,7 +46,9 @@ class BodyReader:
             name for encoding_name in encoding.lower().split(",") if (name := encoding_name.strip()) not in _PLAIN
         ]
         if len(layers) > 1:
-            raise InvalidReply(f"{label} sent a body that is compressed {len(layers)} times.", fix=_DECODE_FIX)
+            raise InvalidReply(
+                f"{label} sent a body that is compressed {count_of(len(layers), 'time')}.", fix=_DECODE_FIX
+            )
         if layers and layers[0] not in (*_GZIP, "deflate"):
             raise InvalidReply(
                 f"{label} compressed a body as {shorten(layers[0], 40)!r}, which was not requested.", fix=_DECODE_FIX

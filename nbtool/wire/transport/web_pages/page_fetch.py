@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from nbtool.errors import BadUsage, ConnectionFailed, InvalidReply, TimedOut
 from nbtool.policy import site_policy
 from nbtool.server_url import DEFAULT_PORTS, ServerUrl
-from nbtool.text import shorten
+from nbtool.text import count_of, shorten
 from nbtool.threadless import suspension
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.response.decompression import ACCEPT_ENCODING, read_start
@@ -172,7 +172,7 @@ def validate_url(url: str) -> httpx.URL:
     import httpx  # noqa: PLC0415 - the network loads when it is first used
 
     if len(url) > MAX_URL:
-        raise BadUsage(f"The address has {len(url):,} characters; the limit is {MAX_URL:,}.")
+        raise BadUsage(f"The address has {count_of(len(url), 'character')}; the limit is {MAX_URL:,}.")
     if not url.isprintable() or " " in url or "\\" in url:
         raise BadUsage("The address contains an invalid character.", fix="Write it as https://host/path.")
     try:

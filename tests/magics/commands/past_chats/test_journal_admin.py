@@ -34,7 +34,7 @@ def test_chats_are_listed_searched_and_framed(shell: Any, capsys: pytest.Capture
     found = run_command(shell, "history search marmot", capsys)
     assert re.match(r"turn_[0-9a-f]{8}  \S+ \S+  prompt  .*  \(chat_[0-9a-f]{8}\)\n", found)
     assert "No match in the journal for 'badger'" in run_command(shell, "history search badger", capsys)
-    assert "1 turns" in run_command(shell, "history frame past", capsys)
+    assert "of 1 turn." in run_command(shell, "history frame past", capsys)
     frame = shell.user_ns["past"]
     assert list(frame.prompt) == ["A marmot, please"]
     assert frame.started.dt.year[0] > 2000
@@ -141,7 +141,7 @@ def test_a_vacuum_says_what_it_did(shell: Any, capsys: pytest.CaptureFixture[str
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
 
     assert "0 turns deleted" in run_command(shell, "history vacuum 30", capsys)
-    assert "1 turns deleted" in run_command(shell, "history vacuum 0", capsys)
+    assert "1 turn deleted" in run_command(shell, "history vacuum 0", capsys)
     assert "0 turns deleted" in run_command(shell, "history vacuum --rewrite 30", capsys)
 
 
@@ -209,7 +209,7 @@ def test_other_notebooks_are_named_without_folders_and_their_prompts_are_reporte
     assert "`%chat history chats --all` shows them" in listed
     assert "A badger" in every
     assert list(shell.user_ns["own"].prompt) == ["A marmot"]
-    assert "own is a data frame of 1 turns. 1 of other notebooks are not included; `%chat history frame --all`" in own
+    assert "own is a data frame of 1 turn. 1 of other notebooks are not included; `%chat history frame --all`" in own
     assert sorted(shell.user_ns["every"].notebook) == ["other.ipynb", "sub/near.ipynb"]
     assert "not in it" not in frames
 
