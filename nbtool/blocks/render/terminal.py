@@ -5,7 +5,7 @@ Nothing is overwritten, so the output is the same in a log. Model text is free o
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from nbtool.blocks.display_limits import omitted_marker
 from nbtool.blocks.fold.turn_events import Transcript
@@ -71,6 +71,10 @@ class Terminal:
             case _:
                 pass
         self._output.flush()
+
+    def update_head(self, **head: Any) -> None:
+        """Set head fields that events do not have, before the end of the turn: its last line shows them."""
+        self._transcript.update_head(**head)
 
     def _patch(self, patch: Patch) -> None:
         if patch["op"] == "open":

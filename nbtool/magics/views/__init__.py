@@ -33,7 +33,7 @@ def make_view(
     if quiet:
         return NullView(chat.approvals.mark_shown)
     if getattr(shell, "kernel", None) is None:
-        return TerminalView(chat.approvals.mark_shown)
+        return TerminalView(turn, chat)
     # Unattended runs have no front end, and a widget would only be saved.
     return WidgetView(shell, turn, chat, cells, on_rerun=on_rerun) if has_front_end(shell) else StaticView(chat)
 

@@ -11,7 +11,7 @@ from IPython.display import display
 from nbtool.blocks.question import describe_request
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.terminal import Terminal
-from nbtool.events import CallAsked, Event, Notice
+from nbtool.events import CallAsked, Event, Notice, TurnEnded
 from nbtool.magics.notebook.turn_output import host_fields
 
 if TYPE_CHECKING:
@@ -132,8 +132,9 @@ class StaticView(OutputView):
 class TerminalView(OutputView):
     """Streams a turn to a terminal; what happens after the cell is not printed, `%chat show` shows it."""
 
-    def __init__(self, on_shown: Callable[[str], object] = lambda _: None) -> None:
-        super().__init__(on_shown)
+    def __init__(self, turn: Turn, chat: Chat) -> None:
+        super().__init__(chat.approvals.mark_shown)
+        self._turn, self._chat = turn, chat
         self._terminal = Terminal(sys.stdout)
         self._is_parked = False
 
@@ -141,6 +142,8 @@ class TerminalView(OutputView):
         """Write the next event."""
         if self._is_parked:
             return
+        if isinstance(event, TurnEnded):
+            self._terminal.update_head(**host_fields(self._turn, self._chat))
         self._terminal.feed(event)
         if isinstance(event, CallAsked):
             self._on_shown(event.digest)

@@ -139,10 +139,10 @@ class HttpExchange:
         http_request = client.build_request(
             "POST", url, content=content, headers=request.headers, params=request.query or None, timeout=limits
         )
-        traffic.record(parse_server_url(self.base_url).netloc, len(content))
         try:
             async with deadline.running():
-                response = await client.send(http_request, auth=self.authorization, stream=True)
+                with traffic.counting(parse_server_url(self.base_url).netloc, len(content)):
+                    response = await client.send(http_request, auth=self.authorization, stream=True)
         except (TimeoutError, httpx.HTTPError, ssl.SSLError) as error:  # httpx passes on alerts of TLS 1.3
             raise self._connect_failure(error, deadline.limit) from None
         try:

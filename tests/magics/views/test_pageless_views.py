@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbtool import Chat
+from nbtool.chat.chat import wait_for_turn
 from nbtool.magics.views.pageless_views import NullView, StaticView, TerminalView
 from nbtool.tools.approval import Approved
 from tests.chaos import serve, whole
@@ -26,7 +27,7 @@ def test_that_a_turn_waits_is_announced_even_where_nothing_else_is(capsys: pytes
 def test_what_comes_after_the_cell_is_not_announced_at_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     parking = ParkingChat()
     turn = parking.chat.compose("Pay.")
-    view = TerminalView()
+    view = TerminalView(turn, parking.chat)
     turn.add_listener(view.feed)
     parking.wait(turn)
     view.on_parked(turn)
@@ -45,9 +46,15 @@ def test_the_footer_names_a_host_that_is_not_the_providers_own(capsys: pytest.Ca
     with serve(whole(200, reply)) as server:
         chat = Chat("openai:m", base_url=server.url, api_key="k", wire="chat")
         turn = chat.send("Hello")
+        streamed = chat.compose("Hello")
+        streamed.add_listener(TerminalView(streamed, chat).feed)
+        wait_for_turn(streamed)
     host = server.url.split("/")[2]
+    at_terminal = capsys.readouterr().out
 
     StaticView(chat).on_finished(turn)
+
+    assert f"openai:m at {host} · " in at_terminal
 
     assert chat.model.foreign_host == host
     assert f"openai:m at {host} · " in capsys.readouterr().out

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import socket
 import threading
+
+import pytest
 
 from nbtool import Chat
 from nbtool.wire.transport.traffic import HostTraffic, record, totals
+from tests.chaos import Reset, serve
 
 
 def test_every_request_of_a_turn_is_counted_with_its_bytes() -> None:
@@ -28,3 +32,34 @@ def test_requests_from_many_threads_are_all_counted() -> None:
         thread.join()
 
     assert totals()["many.example"] == HostTraffic(2_000, 4_000)
+
+
+def refused_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+@pytest.mark.parametrize("name", ["refused", "a name that does not resolve", "a proxy that refuses"])
+def test_a_request_that_never_reached_a_server_is_not_counted(name: str) -> None:
+    port = refused_port()
+    settings = {
+        "refused": {"base_url": f"http://127.0.0.1:{port}/v1"},
+        "a name that does not resolve": {"base_url": "http://no-such-host.invalid/v1"},
+        "a proxy that refuses": {"base_url": "http://far.example/v1", "proxy": f"http://127.0.0.1:{port}"},
+    }[name]
+
+    turn = Chat("openai:m", api_key="k", wire="chat", **settings).send("Hello")
+
+    host = str(settings["base_url"]).split("/")[2]
+    assert turn.status == "error"
+    assert host not in totals()
+
+
+def test_a_request_that_breaks_after_it_was_sent_is_counted() -> None:
+    with serve(Reset()) as server:
+        turn = Chat("openai:m", api_key="k", wire="chat", base_url=server.url).send("Hello")
+
+    host = server.url.split("/")[2]
+    assert turn.status == "error"
+    assert totals()[host].requests == len(server.requests) >= 1

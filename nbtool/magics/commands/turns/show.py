@@ -19,7 +19,7 @@ from nbtool.magics.commands.past_chats.reopen import read_turn
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.kernel.cell_messages import has_front_end
 from nbtool.magics.notebook.inserted_cell import CellSource
-from nbtool.magics.notebook.turn_output import earlier_turn_bundle, saved_turn_bundle
+from nbtool.magics.notebook.turn_output import earlier_turn_bundle, host_fields, saved_turn_bundle
 
 
 def show(context: CommandContext, args: list[str]) -> str:
@@ -66,7 +66,9 @@ def _show_turn(context: CommandContext, turns: list[str], is_whole: bool) -> str
     else:
         turn, of_chat, note = find_turn(context.chat, []), context, ""
     if is_whole:
-        whole = to_whole_text(turn.transcript(display_limits.NO_LIMITS).document())
+        transcript = turn.transcript(display_limits.NO_LIMITS)
+        transcript.update_head(**(host_fields(turn, of_chat.chat) if of_chat else {}))
+        whole = to_whole_text(transcript.document())
         return f"{note}\n\n{whole}" if note else whole
     bundle = saved_turn_bundle(turn, of_chat.chat, of_chat.name) if of_chat else earlier_turn_bundle(turn)
     display(bundle, raw=True)  # type: ignore[no-untyped-call]  # the same

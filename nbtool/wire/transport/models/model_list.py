@@ -134,11 +134,11 @@ async def _request_list(server: ModelServer, max_bytes: int) -> tuple[httpx.Resp
     headers = {"anthropic-version": "2023-06-01"} if server.dialect.startswith("anthropic") else {}
     client = client_for(url, server.connection)
     authorization = server.authorization(await server.current_key())
-    traffic.record(server.host, 0)
     try:
         params = {"pageSize": MAX_PAGE} if server.dialect == "gemini" else None
         request = client.build_request("GET", url, headers=headers, params=params)
-        response = await client.send(request, auth=authorization, stream=True)
+        with traffic.counting(server.host, 0):
+            response = await client.send(request, auth=authorization, stream=True)
         async with aclosing(response):
             return response, *await read_start(response, max_bytes, server.label)
     except (httpx.HTTPError, ssl.SSLError) as error:

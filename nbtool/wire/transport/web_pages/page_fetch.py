@@ -148,8 +148,8 @@ class Fetcher:
                 headers={**_HEADERS, "host": host},
                 extensions={"sni_hostname": hostname(location)},
             )
-            traffic.record(hostname(location), 0)
-            response = await client.send(request, stream=True, auth=None, follow_redirects=False)
+            with traffic.counting(hostname(location), 0):
+                response = await client.send(request, stream=True, auth=None, follow_redirects=False)
             async with aclosing(response):
                 if response.is_redirect and "location" in response.headers:
                     return validate_url(_redirect_target(location, response.headers["location"]))
