@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -79,16 +79,40 @@ def command_options(command: str) -> Candidates:
     return dict.fromkeys(OPTIONS.get(command, ()), "option") | {"-c": "option: the chat it applies to"}
 
 
-def command_arguments(chats: KernelChats, command: str) -> Candidates:
-    """Return what can follow a command of `%chat`."""
+def command_arguments(chats: KernelChats, command: str, args: Sequence[str] = ()) -> Candidates:
+    """Return what can follow a command of `%chat`, and its first arguments."""
     from nbtool.magics.commands.dispatch import TURN_ARGUMENTS  # noqa: PLC0415 - the same
 
+    if args:
+        return past_chats(chats) if (command, *args) == ("history", "erase") else {}
     found = dict.fromkeys(_COMMAND_VALUES.get(command, ()), "value")
     if command in TURN_ARGUMENTS:
         found |= turns(chats)
     if command in _ARGUMENTS:
         found |= _ARGUMENTS[command](chats)
     return found
+
+
+def past_chats(_: KernelChats) -> Candidates:
+    """Return the latest chats of the journal by their ids, those of this notebook first, each with its first prompt.
+
+    Of other notebooks the name is shown in place of a prompt, as in `%chat history chats`.
+    """
+    from nbtool.chat.journal import journal, queries  # noqa: PLC0415 - the same
+    from nbtool.errors import NbtoolError  # noqa: PLC0415 - the same
+    from nbtool.ids import short_id  # noqa: PLC0415 - the same
+    from nbtool.magics.commands.past_chats.journal_admin import MAX_LISTED, notebook_name  # noqa: PLC0415 - the same
+
+    try:
+        book = journal()
+        lines = book.read(lambda connection: queries.list_chats(connection, MAX_LISTED))
+    except NbtoolError:  # the command itself says what is wrong
+        return {}
+    own = [line for line in lines if line.notebook == book.notebook]
+    others = [line for line in lines if line.notebook != book.notebook]
+    return {short_id(line.chat_id): _describe("chat", line.title) for line in own} | {
+        short_id(line.chat_id): _describe("chat", notebook_name(line.notebook)) for line in others
+    }
 
 
 def tools(chats: KernelChats) -> Candidates:
@@ -236,6 +260,7 @@ _ARGUMENTS: dict[str, Callable[[KernelChats], Candidates]] = {
     "deny": _pending_questions,
     "config": _settings,
     "use": chat_names,
+    "open": past_chats,
 }
 _VALUES: dict[str, Callable[[KernelChats], Candidates]] = {
     "model": models,

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from IPython.core.completer import provisionalcompleter
 
+from nbtool.chat.journal import journal
+from nbtool.ids import short_id
 from nbtool.magics.commands.dispatch import COMMANDS
 from nbtool.magics.completion_candidates import MAX_HELP, NO_BREAK_HYPHEN, NO_BREAK_SPACE
 from nbtool.wire.providers.model_data import default_model_of
@@ -234,3 +236,30 @@ def test_tab_asks_no_server(shell: Any, tab: Any, monkeypatch: pytest.MonkeyPatc
 
     assert f"openai:{default_model_of('openai')}" in tab("%%chat -m openai:")
     assert shell.run_cell("1").success
+
+
+@pytest.mark.usefixtures("own_journal")
+def test_tab_after_open_offers_the_chats_of_the_journal_and_files_only_where_none_begins_like_that(
+    shell: Any, kinds: Any, tab: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "talk.json").write_text("{}", encoding="utf-8")
+    shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
+    chat_id = short_id(shell.magics_manager.registry["ChatMagics"].chats["main"].chat_id)
+
+    assert kinds("%chat open ") == {chat_id: "chat: A marmot, please"}
+    assert tab(f"%chat open {chat_id[:8]}") == {chat_id}
+    assert tab("%chat open tal") == {"talk.json"}
+    assert tab("%chat history erase ") == {chat_id}
+
+
+@pytest.mark.usefixtures("own_journal")
+def test_tab_after_open_names_the_notebook_of_other_chats_and_not_their_prompts(
+    shell: Any, kinds: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in ("/far/away/other.ipynb", "/here/mine.ipynb"):
+        monkeypatch.setenv("JPY_SESSION_NAME", path)
+        journal.cache_clear()
+        shell.run_cell("%%chat -q --new -m practice:fast\nA badger")
+
+    assert sorted(kinds("%chat open ").values()) == ["chat: A badger", "chat: other.ipynb"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -185,6 +185,13 @@ def list_chats(connection: sqlite3.Connection, count: int, max_counted: int = MA
         FROM ids LEFT JOIN chats USING (chat_id) WHERE chat_id IS NOT NULL ORDER BY latest DESC LIMIT ?
     """
     return [_chat_row(connection, max_counted, *row) for row in connection.execute(query, (count,)).fetchall()]
+
+
+def notebooks_of(connection: sqlite3.Connection, chat_ids: Iterable[str]) -> list[tuple[str, str]]:
+    """Return chats, by their ids, each with the path of its notebook; without those that no notebook had."""
+    query = "SELECT notebook FROM chats WHERE chat_id = ? AND notebook != ''"
+    found = ((chat_id, connection.execute(query, (chat_id,)).fetchone()) for chat_id in dict.fromkeys(chat_ids))
+    return [(chat_id, str(row[0])) for chat_id, row in found if row]
 
 
 _CHAT_IDS = """

@@ -10,6 +10,7 @@ from typing import Any
 
 from nbtool.chat.chat import Chat
 from nbtool.errors import ToolFailed
+from nbtool.magics.cell.filled_prompt import fill_prompt
 from nbtool.magics.cell.notebook_session import notebook_of_cell
 from nbtool.magics.kernel.page_channel import CONTEXT_SECONDS
 from nbtool.magics.notebook.cell_context import CellContext, ContextCell, Origin, cell_context
@@ -29,6 +30,8 @@ def prompt_of(
 ) -> tuple[str, CellContext | None]:
     """Return the prompt of a cell, with the notebook's cells that it asks for, and these; empty without a prompt."""
     prompt = trim(body) if has_prompt(body) else ""
+    if flags.fill:
+        prompt = fill_prompt(prompt, shell.user_ns)
     cells: CellContext | None = flags.cell_context
     if not prompt or not (cells or flags.cells):
         return prompt, None

@@ -9,6 +9,7 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.events import Event, Notice
 from nbtool.magics.cell.earlier_chat import earlier_chat_note
+from nbtool.magics.cell.filled_prompt import describe_unfilled
 from nbtool.magics.cell.reruns import former_run_note
 from nbtool.magics.flags.flag_parser import mentions
 from nbtool.magics.names.name_undo import TurnChanges
@@ -25,6 +26,7 @@ def notices_before(chat: Chat, names: NotebookNamespace, flags: Flags, turn: Tur
         f"The prompt contains {cells.describe()}." if cells else "",
         names.describe_rebound(chat),
         names.describe_unmarked(chat, mentions(turn.prompt.text).quoted),
+        "" if flags.fill else describe_unfilled(flags.typed, names.objects),
         names.describe_replaced(flags.out, identify_cell(turn)) if flags.out and not flags.replace else "",
     ]
 

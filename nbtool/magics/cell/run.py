@@ -21,6 +21,7 @@ from nbtool.events import ReplyFinished
 from nbtool.magics.cell.approver import CellApprover
 from nbtool.magics.cell.cell_prompt import prompt_of, trim
 from nbtool.magics.cell.endings import TurnFailed, failed_line, stop_cell
+from nbtool.magics.cell.filled_prompt import describe_unfilled
 from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
 from nbtool.magics.cell.notebook_session import notebook_of_cell, uses_cells
 from nbtool.magics.cell.notices import after_start, changes_notice, identify_cell, notices_before
@@ -57,6 +58,7 @@ def _run(  # noqa: PLR0913 - everything a cell has
     shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str, notebook: PageNotebook
 ) -> Turn:
     site_policy().check_approve_mode(flags.approve or "ask")
+    flags.typed = trim(body)
     prompt, cells = prompt_of(shell, chat, flags, body, magic, notebook)
     if not prompt and not flags.attach and not isinstance(operation_from_flags(flags), Rerun | Resume | Reexecute):
         raise BadUsage("The cell has no prompt; nothing was sent.", fix="Write your prompt below the %%chat line.")
@@ -66,7 +68,7 @@ def _run(  # noqa: PLR0913 - everything a cell has
     model, put_back = chat.model, names.checkpoint(chat)
     with _restore_when_refused(names, chat):
         configure(chat, names, flags, body)
-        settings = replace(turn_settings(shell, chat, flags), typed=trim(body))
+        settings = replace(turn_settings(shell, chat, flags), typed=flags.typed)
         turn = chat.compose(
             prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
         )
@@ -226,6 +228,8 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         address = chat.model.address
     finally:
         put_back()
+    if hint := "" if flags.fill else describe_unfilled(body, names.objects):
+        print(hint)  # noqa: T201 - a notice for the person
     if cells:
         print(f"The prompt contains {cells.describe()}.")  # noqa: T201 - the requested output
     size = len(json.dumps(request.body, ensure_ascii=False))

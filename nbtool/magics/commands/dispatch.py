@@ -28,7 +28,7 @@ def run(context: CommandContext, args: list[str]) -> str:
     """
     name, *rest = args if args and args[0] not in HELP_FLAGS else ["help"]
     _find_command(name, rest)
-    if len(rest) == 1 and rest[0] in HELP_FLAGS:
+    if _asks_for_help(name, rest):
         return _help_of(name)
     check_options(name, rest)
     if rest and name in WITHOUT_ARGS:
@@ -41,6 +41,11 @@ def run(context: CommandContext, args: list[str]) -> str:
     if name in TURN_COMMANDS:  # other turns may be on the active branch now
         shown_turns.update_branch(context.chat)
     return output
+
+
+def _asks_for_help(name: str, rest: Sequence[str]) -> bool:
+    """Whether the words after a command ask for its help: after a subcommand too, but not within a longer text."""
+    return any(word in HELP_FLAGS for word in (rest[:2] if name in FREE_TEXT else rest))
 
 
 def _values_of(option: str, args: list[str]) -> list[str]:

@@ -124,8 +124,9 @@ def cell_parser() -> Parser:
     )
     for add_flags in (_add_chat, _add_context, _add_model, _add_run):
         add_flags(parser)
-    # set by the kernel, not by a flag: the cells that `%chat fix` adds; whether it is the first cell, with a plain chat
-    parser.set_defaults(cell_context=None, begins_chat=False)
+    # set by the kernel, not by a flag: the cells that `%chat fix` adds, whether it is the first cell with a plain chat,
+    # and the text of the cell
+    parser.set_defaults(cell_context=None, begins_chat=False, typed="")
     return parser
 
 
@@ -188,6 +189,11 @@ def _add_context(parser: Parser) -> None:
         "--cells",
         metavar="WHICH",
         help="add cells to the prompt, with outputs and errors: `above`, `all`, `3` (the last three), `2:5`",
+    )
+    add(
+        "--fill",
+        action="store_true",
+        help="put the value of each {EXPRESSION} of the notebook into the prompt, as in an f-string",
     )
     add(
         "-a",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace as Flags
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -94,11 +94,18 @@ def former_needs(names: NotebookNamespace, chat: Chat) -> Needs:
 
 def steps(missing: Needs, then: str) -> str:
     """Return what a person does about names of an earlier kernel, in this order, and what `then` is possible."""
-    toolsets = {name: toolset for name, toolset in _standard_tools().items() if name in missing.tools}
+    toolsets = _standard_tools(missing.tools)
     own = [*sorted(missing.tools - toolsets.keys()), *sorted(missing.variables)]
     cells = f"run the cell{'' if len(own) == 1 else 's'} that define{'s' if len(own) == 1 else ''} {format_names(own)}"
+    names = _standard_names()
+    alike = [f"-t {names[name]}.{name}" for name in sorted(missing.tools - toolsets.keys()) if name in names]
+    perhaps = f" (or add `{' '.join(alike)}`, if that was nbtool's own)" if alike else ""
     flags = " ".join(f"-t {toolset}" for toolset in sorted(set(toolsets.values())))
-    first = " and ".join(filter(None, [cells if own else "", f"add `{flags}` to the cell" if flags else ""]))
+    single = [name for name, toolset in toolsets.items() if [*toolsets.values()].count(toolset) == 1]
+    own_single = f" (or run the cell that defines {format_names(single)}, if that is your own)" if single else ""
+    first = " and ".join(
+        filter(None, [f"{cells}{perhaps}" if own else "", f"add `{flags}` to the cell{own_single}" if flags else ""])
+    )
     return f"{first[:1].upper()}{first[1:]}; then {then}."
 
 
@@ -106,7 +113,9 @@ def called_and_absent(chat: Chat, turn: Turn, notebook: Mapping[str, Any]) -> li
     """Return the functions that a turn called and that a cell of the notebook has to define first."""
     lost = [call for call in turn.calls if call.dead_reference and call.name not in chat.tools.tools()]
     called = {own_name(call.name, call.qualified_name) for call in lost}
-    return sorted(name for name in called - _standard_tools().keys() if not callable(notebook.get(name)))
+    return sorted(
+        name for name in called - _standard_tools(needs_of(turn).tools).keys() if not callable(notebook.get(name))
+    )
 
 
 def _restore(names: NotebookNamespace, chat: Chat, wanted: Needs) -> Needs:
@@ -158,8 +167,21 @@ def _describe(missing: Needs) -> str:
     )
 
 
-def _standard_tools() -> dict[str, str]:
-    """Return the tools of the standard toolsets, each with the name of its toolset."""
+def _standard_tools(names: Collection[str]) -> dict[str, str]:
+    """Return which tools of a chat were those of standard toolsets, each with its toolset.
+
+    The journal has names only. A chat with all tools of a toolset had the toolset; a part of them may just as well be
+    functions of the notebook with these names.
+    """
+    toolsets: dict[str, list[str]] = {}
+    for name, toolset in _standard_names().items():
+        toolsets.setdefault(toolset, []).append(name)
+    complete = {toolset: tools for toolset, tools in toolsets.items() if {*tools} <= {*names}}
+    return {name: toolset for toolset, tools in complete.items() for name in tools}
+
+
+def _standard_names() -> dict[str, str]:
+    """Return the names of the tools of the standard toolsets, each with its toolset."""
     toolsets: dict[str, str] = {}
     for name in STANDARD:
         with suppress(BadUsage):  # it needs a package that is not installed

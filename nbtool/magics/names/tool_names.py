@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any
 
@@ -47,6 +47,11 @@ class ToolNames:
         self._names = names
         self._tools: dict[str, dict[str, Offer]] = {}
         self._rebindings = RebindingTracker(names)
+
+    @property
+    def objects(self) -> Mapping[str, Any]:
+        """The objects of the notebook, by name."""
+        return self._names
 
     def find(self, name: str, wanted: str, *, is_tool: bool = False) -> Any:
         """Return the object of a name.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.magics.commands.dispatch import CELL_FLAGS, CONTINUES_CHAT, TURN_COMMANDS
+from nbtool.magics.commands.dispatch import CELL_FLAGS, COMMANDS, CONTINUES_CHAT, TURN_COMMANDS, WITHOUT_ARGS
 from tests.magics.commands.saying import run_command
 
 
@@ -30,3 +30,36 @@ def test_a_flag_of_cells_that_is_taken_for_a_command_is_named_as_one(
     assert f"There is no command %chat {flag}. It is a flag of a cell: `%%chat --{flag}`." in "".join(
         capsys.readouterr()
     )
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "history search", "history chats", "history erase", "history vacuum", "history frame", "export md", "env allow",
+        "approvals revoke", "config max_rounds", "open -m x", "undo --replace", "fix", "serve", "deny", "prompt",
+    ],
+)  # fmt: skip
+def test_a_flag_of_help_after_a_subcommand_shows_the_help_and_does_nothing(
+    shell: Any, line: str, flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = line.split()[0]
+
+    assert run_command(shell, f"{line} {flag}", capsys) == run_command(shell, f"help {command}", capsys)
+
+
+def test_every_command_shows_its_help_after_its_name_and_one_argument(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    different = [
+        name
+        for name in COMMANDS
+        if name not in ("help", *WITHOUT_ARGS)
+        and run_command(shell, f"{name} something --help", capsys) != run_command(shell, f"help {name}", capsys)
+    ]
+
+    assert different == []
+
+
+def test_a_longer_text_with_such_a_word_is_searched_for(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "No match in the journal for 'what is -h" in run_command(shell, "history search what is -h", capsys)

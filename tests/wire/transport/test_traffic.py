@@ -45,8 +45,8 @@ def test_a_request_that_never_reached_a_server_is_not_counted(name: str) -> None
     port = refused_port()
     settings = {
         "refused": {"base_url": f"http://127.0.0.1:{port}/v1"},
-        "a name that does not resolve": {"base_url": "http://no-such-host.invalid/v1"},
-        "a proxy that refuses": {"base_url": "http://far.example/v1", "proxy": f"http://127.0.0.1:{port}"},
+        "a name that does not resolve": {"base_url": "https://no-such-host.invalid/v1"},
+        "a proxy that refuses": {"base_url": "https://far.example/v1", "proxy": f"http://127.0.0.1:{port}"},
     }[name]
 
     turn = Chat("openai:m", api_key="k", wire="chat", **settings).send("Hello")

@@ -110,7 +110,7 @@ def _chat_list(*, everywhere: bool) -> str:
             line.chat_id,
             f"{_format_time(line.ended)}  {_turn_count(line)}"
             + (f"  {one_line(line.title, 60)}" if everywhere or line.notebook == notebook else "")
-            + (f"  ({one_line(_notebook_name(line.notebook), 60)})" if line.notebook else ""),
+            + (f"  ({one_line(notebook_name(line.notebook), 60)})" if line.notebook else ""),
         )
         for line in lines
     ]
@@ -124,7 +124,7 @@ def _turn_count(line: queries.ChatRow) -> str:
     return f"{line.turns:>3}{'+' if line.has_more else ''} turn{' ' if line.turns == 1 else 's'}"
 
 
-def _notebook_name(path: str) -> str:
+def notebook_name(path: str) -> str:
     """Return a path relative to the working folder, or the file name: saved outputs show no other folders."""
     with suppress(ValueError, OSError):
         return str(Path(path).relative_to(Path.cwd()))
@@ -137,10 +137,13 @@ def _search_results(text: str) -> str:
     book = journal()
     book.execute(search.update_index)
     hits = book.read(lambda connection: search.search(connection, text))
+    paths = book.read(lambda connection: queries.notebooks_of(connection, (one.chat_id for one in hits[:MAX_LISTED])))
+    names = {chat_id: one_line(notebook_name(path), 60) for chat_id, path in paths}
     rows = [
         (
             short_id(one.turn_id),
-            f"{_format_time(one.at)}  {one.what:<6}  {one_line(one.snippet, 160)}  ({short_id(one.chat_id)})",
+            f"{_format_time(one.at)}  {one.what:<6}  {one_line(one.snippet, 160)}  "
+            f"({names.get(one.chat_id) or short_id(one.chat_id)})",
         )
         for one in hits[:MAX_LISTED]
     ]
@@ -154,7 +157,7 @@ def _frame(context: CommandContext, name: str = "history", *, replace: bool = Fa
     context.kernel.names.check_free(name, replace=replace)
     lines = journal().read(queries.list_turns)
     selected = [line for line in lines if everywhere or line.notebook == journal().notebook]
-    table = frame(dataclasses.replace(line, notebook=_notebook_name(line.notebook)) for line in selected)
+    table = frame(dataclasses.replace(line, notebook=notebook_name(line.notebook)) for line in selected)
     context.kernel.names.bind(name, table, replace=replace)
     left_out = _describe_left_out(len(lines), len(lines) - len(selected))
     return f"{name} is a data frame of {count_of(len(table), 'turn')}.{left_out}"

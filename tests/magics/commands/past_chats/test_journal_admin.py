@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nbtool.chat.journal import journal
+from nbtool.ids import short_id
 from nbtool.magics.commands.past_chats import journal_admin
 from tests.magics.commands.saying import run_command
 from tests.magics.parking import ParkingChat
@@ -228,3 +229,22 @@ def test_an_opened_chat_names_no_read_flag_that_the_policy_forbids(
     assert (
         "Exposed again, by reference: df; the administrator's policy does not allow their values to be read." in opened
     )
+
+
+def test_hits_of_a_search_name_the_notebook_and_a_chat_by_its_id_only_where_it_had_none(
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (str(tmp_path / "sub" / "near.ipynb"), "/far/away/other.ipynb", ""):
+        monkeypatch.setenv("JPY_SESSION_NAME", path)
+        journal.cache_clear()
+        shell.run_cell("%%chat -q --new -m practice:fast\nA wolverine")
+    without = short_id(shell.magics_manager.registry["ChatMagics"].chats["main"].chat_id)
+
+    found = run_command(shell, "history search wolverine", capsys)
+
+    assert "(sub/near.ipynb)" in found
+    assert "(other.ipynb)" in found
+    assert f"({without})" in found
+    assert found.count("(chat_") == found.count(f"({without})")
+    assert "away" not in found

@@ -428,7 +428,7 @@ def test_a_tool_that_comes_with_nbtool_is_listed_with_the_name_of_its_toolset(
     capsys.readouterr()
 
     said = run_cell(shell, f"%chat switch {turn}", capsys)
-    assert "Missing: the tool run_python. Add `-t nbtool:python` to the cell; then" in said
+    assert "Missing: the tool run_python. Add `-t nbtool:python` to the cell (or run the cell that defines" in said
 
 
 def chat_of(shell: Any) -> Any:
