@@ -177,6 +177,7 @@ def test_an_approval_by_a_line_of_input_ends_when_its_time_is_over() -> None:
         thread.join(SECONDS)
 
     assert turn.calls[0].status == "denied"
+    assert "Leave out --answer-within." in turn.calls[0].reason
 
 
 # --- values in prompts -----------------------------------------------------------------------------------------
@@ -292,11 +293,11 @@ def test_a_removed_tool_is_no_tool_of_later_turns_and_is_one_again_when_it_is_ba
     shell.run_cell("del price")
     capsys.readouterr()
     shell.run_cell("%%chat -m practice:fast\nHello")
-    said, gone = capsys.readouterr().out, tools()
+    said, left = capsys.readouterr().out, tools()
     shell.run_cell("def price(ticker: str) -> float:\n    'Price.'\n    return 2.5")
     shell.run_cell("%%chat -q -m practice:fast\nHello")
 
-    assert ("`price` no longer exists" in said, gone, tools()) == (True, set(), {"price"})
+    assert ("`price` no longer exists" in said, left, tools()) == (True, set(), {"price"})
 
 
 def test_undo_says_what_it_cannot_bring_back(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,9 +66,7 @@ def test_no_value_is_put_in_where_a_policy_lets_none_leave(tmp_path: Path) -> No
         ('{"name": 1}', ""),
     ],
 )
-def test_a_field_that_begins_with_a_name_of_the_notebook_is_named_where_it_is_sent_as_it_stands(
-    text: str, fields: str
-) -> None:
+def test_a_field_that_begins_with_a_name_of_the_notebook_is_named_where_it_is_only_text(text: str, fields: str) -> None:
     said = describe_unfilled(text, NAMES)
 
     assert said == (f"{fields} text here: `--fill` puts the values of the notebook in." if fields else "")

@@ -75,14 +75,14 @@ def test_the_tool_of_a_name_that_is_no_tool_any_more_goes_and_comes_back_with_it
     shell: Any, then: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell(then)
-    gone = rebinding_note(shell, f"{SAY}Hello", capsys)
+    without = rebinding_note(shell, f"{SAY}Hello", capsys)
     left = tools_of(shell)
     again = rebinding_note(shell, f"{SAY}Hello", capsys)
     shell.run_cell(DOUBLE)
     back = rebinding_note(shell, f"{SAY}Hello", capsys)
 
-    assert "so this chat has no such tool until it is defined again" in gone
-    assert ("no longer exists" if then.startswith("del") else "is ") in gone
+    assert "so this chat has no such tool until it is defined again" in without
+    assert ("no longer exists" if then.startswith("del") else "is ") in without
     assert (left, again) == (set(), "")
     assert back == "Since the last turn: `double` is defined again, and a tool of this chat again."
     assert tools_of(shell) == {"double"}
