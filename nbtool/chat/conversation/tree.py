@@ -177,7 +177,7 @@ class Tree(Generic[V]):
         """Return a turn by its number, and the number of its version; 0 for the current one."""
         turns = self.numbered_turns()
         if number not in turns:
-            known = f"it has the turns 1 to {len(turns)}" if len(turns) > 1 else "it has no turns"
+            known = f"it has the turns 1 to {len(turns)}" if len(turns) > 1 else "it has 0 turns"
             known = "it has turn 1 only" if len(turns) == 1 else known
             raise BadUsage(f"This line has no number {number}: {known}.", fix="`%chat history` lists them.")
         node, turn = turns[number]
