@@ -44,8 +44,8 @@ class WrappedDecoder(ABC):
 
     def resume(self) -> None:
         """Expect the bytes of the next response; text that is held back is still held back."""
-        if isinstance(self._inner, Continuable):
-            self._inner.resume()
+        assert isinstance(self._inner, Continuable)  # only a decoder with a continuation is resumed
+        self._inner.resume()
 
     def feed(self, data: bytes) -> list[Delta]:
         """Feed the next bytes."""

@@ -14,9 +14,10 @@ from nbtool.chat.conversation.restore import restore_turn
 from nbtool.chat.prompt_context import HistoryMode
 from nbtool.chat.turn.reply_deltas import with_deltas
 from nbtool.event_json import dump_event, load_event
-from nbtool.messages import Message, Text, ToolCall, assistant
+from nbtool.messages import Message, Text, Thinking, ToolCall, assistant, user
 from nbtool.plugins import Privacy
 from nbtool.wire import Prompt, Target, decode, find_wire
+from nbtool.wire.prompted.prompted_wire import PromptedWire
 from tests.chaos import ChaosServer, Received, Step, head, serve_by
 from tests.wire import responding
 
@@ -204,3 +205,31 @@ def test_an_unknown_phase_goes_back_as_it_came() -> None:
 
     assert reply.message.parts == (Text(FIRST, phase="analysis"),)
     assert reply.answer == FIRST
+
+
+def test_where_tools_are_described_the_texts_around_a_call_keep_their_phases() -> None:
+    parts = (
+        Text(FIRST, phase="commentary"),
+        ToolCall("look", "{}", id="c", call_id="c"),
+        Text(ANSWER, phase="final_answer"),
+        Thinking("Hm."),
+        Text("More.", phase="final_answer"),
+    )
+    wire = PromptedWire(find_wire("responses"), "7f3a9c21")
+
+    sent = wire.encode(Prompt((user("Go"), assistant(*parts))), Target("h", "m")).body["input"]
+
+    assert [item.get("phase") for item in sent[1:]] == ["commentary", "final_answer", "final_answer"]
+    assert sent[1]["content"].startswith(FIRST)
+    assert "look" in sent[1]["content"]
+
+
+def test_the_end_of_a_call_in_the_text_is_before_a_text_of_another_phase() -> None:
+    call = ToolCall("look", "{}", id="c", call_id="c")
+    wire = PromptedWire(find_wire("responses"), "7f3a9c21")
+
+    sent = wire.encode(
+        Prompt((user("Go"), assistant(Text(ANSWER, phase="final_answer"), call))), Target("h", "m")
+    ).body["input"]
+
+    assert [item.get("phase") for item in sent[1:]] == ["final_answer"]

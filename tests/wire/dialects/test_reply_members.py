@@ -117,12 +117,18 @@ def test_sound_is_reported_and_its_transcript_is_the_text() -> None:
     assert len(notices("responses", body)) == 1
 
 
-def test_a_reply_that_reached_its_number_of_messages_was_cut_off() -> None:
-    end = {"status": "incomplete", "incomplete_details": {"reason": "max_messages"}, "output": []}
+@pytest.mark.parametrize(
+    ("reason", "stop_reason", "finish_reason"),
+    [("max_messages", "length", "incomplete"), ("steered", "error", "steered")],
+)
+def test_a_reply_that_reached_its_number_of_messages_was_cut_off(
+    reason: str, stop_reason: str, finish_reason: str
+) -> None:
+    end = {"status": "incomplete", "incomplete_details": {"reason": reason}, "output": []}
 
     reply = decode("responses", responding.stream({"type": "response.incomplete", "response": end}))
 
-    assert reply.stop_reason == "length"
+    assert (reply.stop_reason, reply.finish_reason) == (stop_reason, finish_reason)
 
 
 def test_a_result_says_who_called_as_its_call_does() -> None:
@@ -230,7 +236,8 @@ def test_the_outcome_of_a_tool_and_unknown_parts_are_shown() -> None:
 
 
 def test_searches_for_pictures_and_their_sources_are_shown() -> None:
-    found = {"imageSearchQueries": ["cats"], "groundingChunks": [{"image": {"sourceUri": "u", "title": "Cats"}}]}
+    chunks = [{"image": {"sourceUri": "u", "title": "Cats"}}, {"image": {}}, {"image": "unreadable"}]
+    found = {"imageSearchQueries": ["cats"], "groundingChunks": chunks}
 
     parts = decode("gemini", gemini({"text": "Hi"}, groundingMetadata=found)).message.parts
 

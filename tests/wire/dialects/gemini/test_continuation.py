@@ -16,7 +16,7 @@ from nbtool.wire import Prompt, decode, find_wire
 from nbtool.wire.dialects.gemini.decoder import CONTINUATION, MAX_CONTINUATIONS
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy
-from tests.chaos import ChaosServer, Reset, Step, event, head, serve_each, whole
+from tests.chaos import DONE, ChaosServer, Reset, Step, event, head, serve_each, whole
 from tests.wire import geminis
 
 
@@ -161,3 +161,12 @@ def test_refusals_of_the_provider_are_filtered(reason: str, says: str) -> None:
 
     assert reply.stop_reason == "filtered"
     assert says in reply.explanation
+
+
+def test_an_end_mark_of_a_gateway_does_not_end_a_reply_that_goes_on() -> None:
+    first = [head(), event(FIRST) + DONE]
+    with serve_each(first, [head(), event(REST) + DONE]) as server:
+        reply = play(endpoint(server), Prompt((user("Hi"),)))
+
+    assert (reply.text, reply.complete) == ("first half second half", True)
+    assert tokens_in(server) == [None, "t1"]
