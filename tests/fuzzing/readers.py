@@ -387,7 +387,7 @@ EXCLUDED: dict[str, str] = {
          "explained_failure", "turns_since", "list_turns", "local_turns",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
-         "notebook_of_cell", "model_choices", "steps", "notices_before", "bind_value", "close_former",
+         "model_choices", "steps", "notices_before", "bind_value", "close_former",
          "describe_empty", "wrap_for_page", "use_chat", "check_no_builtin", "hidden_type_error"],
         "takes names and words of the program itself",
     ),
@@ -411,7 +411,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["mount", "unmount", "find_application"], "takes the host and the port of a parsed address"),
     **dict.fromkeys(["check_key", "reply_to"], "takes a request of nbtool itself, to the model in this process"),
     **dict.fromkeys(
-        ["open_store", "report_unrecorded", "last_cell", "last_failed_cell", "open_in_browser", "publish_status",
+        ["open_store", "report_unrecorded", "open_in_browser", "publish_status",
          "run_on_tool_loop"],
         "passes a text on, or takes a name of the program itself",
     ),
