@@ -130,6 +130,7 @@ class Tool:
     is_async: bool = field(init=False)
     is_builtin: bool = field(init=False)
     _offer: Offer | None = field(init=False, default=None, repr=False)
+    _unfit_reason: str | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         function = unwrap_function(self.function)
@@ -152,8 +153,11 @@ class Tool:
     @property
     def unfit_reason(self) -> str:
         """Why the tool cannot be offered to a model, whose server would refuse every request with it; else empty."""
-        is_named = NAME.fullmatch(self.name) is not None
-        return self.offer.problem if is_named else "its name is not of 1 to 64 letters, digits, '_' or '-'"
+        if self._unfit_reason is None:
+            is_named = NAME.fullmatch(self.name) is not None
+            reason = self.offer.problem if is_named else "its name is not of 1 to 64 letters, digits, '_' or '-'"
+            object.__setattr__(self, "_unfit_reason", reason)
+        return cast(str, self._unfit_reason)
 
     @property
     def spec(self) -> dict[str, Any]:

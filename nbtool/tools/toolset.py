@@ -168,7 +168,10 @@ class Toolset:
 
     def tools(self) -> dict[str, Tool]:
         """Return the enabled tools, by name."""
-        return {name: tool for name, tool in self._merge_tools().items() if name not in self._disabled}
+        tools = self._merge_tools()
+        for name in self._disabled:
+            tools.pop(name, None)
+        return tools
 
     def rules(self) -> str:
         """Return the rules of this set and of the contained sets that have an enabled tool."""
@@ -216,7 +219,11 @@ class Toolset:
     def _merge_tools(self) -> dict[str, Tool]:
         merged = dict(self._own_tools)
         for source in self._sources:
-            for name, tool in source.tools().items():
+            tools = source.tools()
+            if merged.keys().isdisjoint(tools):
+                merged.update(tools)
+                continue
+            for name, tool in tools.items():
                 if (existing := merged.setdefault(name, tool)) is not tool and not _is_same(existing, tool):
                     raise _collision(existing, tool, self.name)
         return merged
