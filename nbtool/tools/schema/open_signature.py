@@ -38,6 +38,15 @@ class OpenSignature:
     owner: Any = None
 
 
+def takes_any_position(function: Callable[..., Any]) -> bool:
+    """Return whether the code of a callable has `*args`: such a wrapper may look at its first argument."""
+    while isinstance(function, functools.partial | MethodType):
+        function = function.func if isinstance(function, functools.partial) else function.__func__
+    call = inspect.getattr_static(type(function), "__call__", None)
+    code = getattr(function, "__code__", None) or getattr(call, "__code__", None)
+    return code is not None and bool(code.co_flags & inspect.CO_VARARGS)
+
+
 def open_signature(function: Callable[..., Any]) -> OpenSignature:
     """Return what a caller may pass to a callable.
 

@@ -37,7 +37,8 @@ class Parameters:
 
     `is_plain`: strings, numbers and booleans, whose validation is fast and runs no user code. `form_schema` is the
     schema for the form of a person, which also has the key `REFERENCE_TYPE`. `is_form`: a person fills them in.
-    `bound` are the names that the author has bound: no argument may have one. `validator` is compiled for all
+    `bound` are the names that the author has bound: no argument may have one. `by_position` is whether the callable is
+    a wrapper that takes any arguments by position, and may look at the first one. `validator` is compiled for all
     arguments together; `partial_validators` are those without the ones that came by reference, by their names.
     """
 
@@ -48,6 +49,7 @@ class Parameters:
     form_schema: Mapping[str, Any] | None = None
     is_form: bool = False
     bound: frozenset[str] = frozenset()
+    by_position: bool = False
     validator: Validator | None = field(default=None, repr=False)
     partial_validators: dict[frozenset[str], Validator] = field(default_factory=dict, repr=False)
 
@@ -138,7 +140,7 @@ class Parameters:
     def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return validated values as positional and keyword arguments; omitted ones use their defaults.
 
-        What may be passed by position is, up to the first that is omitted: a wrapper may look at its first argument.
+        With `by_position`, what may be passed by position is, up to the first that is omitted.
         """
         variadic = next(
             (declared.name for declared in self.by_name.values() if declared.kind is _KINDS.VAR_POSITIONAL), None
@@ -151,7 +153,7 @@ class Parameters:
             is_flexible = declared.kind is _KINDS.POSITIONAL_OR_KEYWORD
             has_gap = has_gap or (is_flexible and name not in values)
             is_positional = declared.kind is _KINDS.POSITIONAL_ONLY or (
-                is_flexible and (variadic_values or not has_gap)
+                is_flexible and (variadic_values or (self.by_position and not has_gap))
             )
             if name == variadic:
                 positional += variadic_values

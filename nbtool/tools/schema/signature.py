@@ -15,7 +15,7 @@ from nbtool.tools.schema.annotations import PLAIN_TYPES, to_json_type
 from nbtool.tools.schema.arguments_validator import compile_signature
 from nbtool.tools.schema.declared_field import declared_field
 from nbtool.tools.schema.json_schema import drop_keyword, drop_titles, inline_refs
-from nbtool.tools.schema.open_signature import open_signature
+from nbtool.tools.schema.open_signature import open_signature, takes_any_position
 from nbtool.tools.schema.parameter import Parameter
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.schema.reference_to import REFERENCE_TYPE
@@ -56,7 +56,14 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
     form_schema = _make_schema(validator.json_schema, by_name, extra, parameter_texts)
     schema = drop_keyword(form_schema, REFERENCE_TYPE)
     return description, Parameters(
-        by_name, extra, schema, is_plain, form_schema, bound=signature.bound, validator=validator
+        by_name,
+        extra,
+        schema,
+        is_plain,
+        form_schema,
+        bound=signature.bound,
+        by_position=takes_any_position(function),
+        validator=validator,
     )
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from nbtool import Chat, tool
 from nbtool.errors import BadUsage, InvalidArguments
+from nbtool.testing import ScriptedWire, call
 from nbtool.tools.schema.open_signature import open_signature
 from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.variables.references import without_references
@@ -136,3 +138,17 @@ def test_a_chain_of_wrappers_without_an_end_has_no_signature() -> None:
 
     with pytest.raises(BadUsage, match="cannot be read"):
         parameters_of(loop)
+
+
+def test_a_function_that_declares_a_signature_and_takes_keywords_only_gets_keywords() -> None:
+    def post(**fields: object) -> str:
+        return f"{fields['url']}: {fields['text']}"
+
+    post.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # as libraries that build functions do
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str) for name in ("url", "text")]
+    )
+
+    with ScriptedWire([[call("post", url="a", text="b")], "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[tool(post, run="auto")]).send("Go")
+
+    assert turn.calls[0].result == "a: b"
