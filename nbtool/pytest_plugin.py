@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nbtool.text import count_are
-
 if TYPE_CHECKING:
     from nbtool.chat.recording.environment import UnrecordedTurn
 
@@ -146,4 +144,6 @@ def _explain(unrecorded: Sequence[UnrecordedTurn], mode: str) -> str:
         for turn in unrecorded[:MAX_REPORTED]
     ]
     more = len(unrecorded) - len(lines)
+    from nbtool.text import count_are  # noqa: PLC0415 - every run of pytest loads this plugin
+
     return "\n".join([*lines, *([f"{count_are(more, 'more turn')} not recorded."] if more > 0 else [])])

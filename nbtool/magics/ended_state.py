@@ -18,6 +18,9 @@ MAX_NAMED = 10
 MAX_NAME = 80
 """Characters of the name of a chat, or of a call, that are shown."""
 
+MAX_PATH = 300
+"""Characters of the path of a recording that a line shows."""
+
 
 def describe_ended(chats: KernelChats | None, settings: NbTool) -> str:
     """Return a line for each thing that ends with the magics; empty if nothing does. Call it before they are stopped.
@@ -66,7 +69,7 @@ def _turn_lines(name: str, chat: Chat) -> list[str]:
 def _recording_line(chats: KernelChats) -> str:
     if chats.recording is None:
         return ""
-    path = one_line(display_path(chats.recording.path), MAX_NAME)
+    path = one_line(display_path(chats.recording.path), MAX_PATH)
     return f"The recording {path} is closed: `%{chats.magic} record` or `replay` opens it again."
 
 

@@ -181,7 +181,7 @@ def _cells(text: str) -> None:
     cell_texts.output_part(found, 1, 0)
     cell_texts.describe_run(text, CellRun(found.outputs, text))
     digest_of(text)
-    flags = SimpleNamespace(cells="", cell_context=None)
+    flags = SimpleNamespace(cells="", cell_context=None, fill=False)
     prompt_of(None, Chat(wire=ScriptedWire([])), cast("Any", flags), text, "chat", cast("Any", None))
 
 

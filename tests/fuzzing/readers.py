@@ -39,6 +39,7 @@ from nbtool.chat.recording.prompt_difference import describe_difference, find_ch
 from nbtool.events import CallReady, ResolvedArgument
 from nbtool.json_schema import normalize_parameters
 from nbtool.json_schema.dialects import for_gemini
+from nbtool.magics.cell.filled_prompt import describe_unfilled, fill_prompt
 from nbtool.magics.flags.byte_size import parse_byte_size
 from nbtool.magics.flags.tool_choice import matches
 from nbtool.magics.notebook.inserted_cell import CellSource, id_word, model_option
@@ -65,7 +66,7 @@ from nbtool.tools.values.table_preview import preview_table
 from nbtool.tools.variables.references import parse, referenced_names
 from nbtool.toolsets.html_text import read_html
 from nbtool.wire import decode
-from nbtool.wire.arguments import parse_arguments
+from nbtool.wire.arguments import parse_arguments, single_object
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
 from nbtool.wire.dialects.usage_fields import MAX_MODEL_NAME, CumulativeUsage, count_at
@@ -81,6 +82,7 @@ from nbtool.wire.prompted.own_fence import find_own_blocks
 from nbtool.wire.prompted.own_fence_scanner import read_held
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
+from nbtool.wire.prompted.written_calls import find_written_calls
 from nbtool.wire.providers.env_file import read_env_file
 from nbtool.wire.providers.google import vertex_url
 from nbtool.wire.providers.listed_model import parse_listed_model
@@ -275,6 +277,15 @@ def _result_of_server(text: str) -> None:
 
 MORE: dict[str, tuple[Read, list[str]]] = {
     **STREAMS,
+    "calls that a server left in a text": (
+        lambda text: find_written_calls(text, {"f"}),
+        ["<tool_call>", "</tool_call>", "```json\n", "[f(", ")]", '{"name": "f"', "f(", "<function=f>", "\n"],
+    ),
+    "arguments sent twice": (single_object, ["{}", '{"a": 1}', "{", "}", '"', "\\", "["]),
+    "prompt with fields": (
+        lambda text: (_either(lambda one: fill_prompt(one, {"a": 1}))(text), describe_unfilled(text, {"a": 1})),
+        ["{", "}", "{{", "{a}", "{a!r:", "a", "[", "(", "'"],
+    ),
     "number of bytes": (_either(parse_byte_size), ["1", "_", ".", " ", "MB", "ib", "k", "٣"]),
     "notice of a question": (notice_text, JSON),
     "search of a history": (_found, ["a", " ", "ß", "İ"]),
@@ -388,7 +399,10 @@ EXCLUDED: dict[str, str] = {
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
          "model_choices", "steps", "notices_before", "bind_value", "close_former",
-         "describe_empty", "wrap_for_page", "use_chat", "check_no_builtin", "hidden_type_error"],
+         "describe_empty", "wrap_for_page", "use_chat", "check_no_builtin", "hidden_type_error",
+         "name_setting", "is_called", "cell_of_turn", "parse_type", "count_are", "no_list", "make_typed_dict",
+         "own_name",
+         "wire_name", "is_summary", "without_result_images", "counting", "display_widget", "notebook_name"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
@@ -422,6 +436,8 @@ EXCLUDED: dict[str, str] = {
          "disconnect_error", "proxy_for", "read_error", "list_prompts", "get_prompt", "list_resources",
          "read_resource"], "a network"),
     **dict.fromkeys(["prompt_hash", "prompt_bytes", "stream_prompts"], "takes prompts or a template of the person"),
+    "as_texts": "takes the parts of a message that was read",
+    "bytes_text": "takes bytes of a bounded number",
     "unknown_part": "writes what was parsed already as JSON",
     "cited_passage": "takes the first characters of a text, of a bounded number",
     "with_article": "looks at the first letter",

@@ -17,7 +17,7 @@ from itertools import chain, count
 from typing import Any
 
 from nbtool.messages import Media
-from nbtool.text import count_of, format_number
+from nbtool.text import count_of
 from nbtool.tools.values.array_form import array_items, array_size, is_labelled, is_loaded, labelled_form
 from nbtool.tools.values.declared_form import (
     NotReadable,
@@ -136,7 +136,7 @@ class JsonConverter:
         if value.bit_length() <= MAX_BITS:
             return int(value)
         self.is_complete = False
-        return f"int of {format_number(value.bit_length())} bits"
+        return f"int of {count_of(value.bit_length(), 'bit')}"
 
     def _bytes(self, value: bytes) -> str:
         self.has_objects = True

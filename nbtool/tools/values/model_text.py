@@ -194,7 +194,7 @@ def _render_table(value: Any, shape: tuple[int, int], budget: int) -> Rendered:
     preview = table_text(table_form(value, min(rows, PREVIEW_ROWS), MAX_COLUMNS), budget)
     shown = f"{format_number(min(rows, PREVIEW_ROWS))} of {count_of(rows, 'row')}"
     if width > MAX_COLUMNS:
-        shown += f", {format_number(MAX_COLUMNS)} of {format_number(width)} columns"
+        shown += f", {format_number(MAX_COLUMNS)} of {count_of(width, 'column')}"
     marker = f"[preview: {shown}; this is not the full data]"
     return Rendered(f"{head}\n{preview.text}\n{marker}", is_complete=False, is_object=True)
 

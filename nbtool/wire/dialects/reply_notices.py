@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from nbtool.events import StreamNotice
-from nbtool.text import clean_text, shorten
+from nbtool.text import clean_text, count_of, shorten
 
 MAX_NAMES, MAX_NAME = 10, 80
 """Maximum number of categories or reasons in a notice, and characters of each."""
@@ -43,7 +43,7 @@ def removal_notices(changes: Any) -> list[StreamNotice]:
     removed = [change for change in removed if not str(change.get("type")).endswith("_allowed")]
     if not removed:
         return []
-    count = "a part" if len(removed) == 1 else f"{len(removed)} parts"
+    count = count_of(len(removed), "part")
     reasons = Counter(str(change.get("reason") or "no reason given") for change in removed)
     return [StreamNotice(f"The provider left {count} of the earlier reasoning out of the request: {_listed(reasons)}.")]
 

@@ -169,7 +169,7 @@ def test_a_mapping_of_any_class_is_read_as_one() -> None:
 
 def test_a_preview_says_of_how_many_columns_it_is() -> None:
     assert render(pd.DataFrame(np.zeros((1, 80)))).text.endswith(
-        "[preview: 1 of 1 rows, 50 of 80 columns; this is not the full data]"
+        "[preview: 1 of 1 row, 50 of 80 columns; this is not the full data]"
     )
 
 

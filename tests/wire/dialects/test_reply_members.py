@@ -174,7 +174,7 @@ def test_reasoning_that_a_provider_removed_from_the_request_is_reported() -> Non
 
     text = "The provider left {} of the earlier reasoning out of the request: {}."
     assert notices("responses", completed(input_transformations=removed)) == [text.format("2 parts", "model_mismatch")]
-    assert notices("anthropic", anthropic(dropped)) == [text.format("a part", "conversation_mismatch")]
+    assert notices("anthropic", anthropic(dropped)) == [text.format("1 part", "conversation_mismatch")]
     assert notices("anthropic", anthropic(allowed)) == []
 
 

@@ -14,6 +14,7 @@ import pytest
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.ids import short_id
 from nbtool.magics.notebook.saved_figures import read_figures
+from nbtool.tools.values.result_media import MAX_MEDIA_BYTES
 from tests.magics.commands.saying import run_command
 from tests.samples import PNG
 
@@ -157,11 +158,15 @@ def draw(ticker: str) -> Image:
 """
 
 
+DRAW_LARGE = DRAW.replace("Image(PNG)", f"Image(PNG + bytes({MAX_MEDIA_BYTES}))")
+"""A picture that is too large for the model, so that the journal does not have it."""
+
+
 def test_a_document_of_an_earlier_chat_says_which_figures_are_gone(
     shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shell.run_cell(DRAW)
+    shell.run_cell(DRAW_LARGE)
     shell.run_cell("%%chat -q -m practice:fast -t draw -o answer --approve auto\nUse &`draw` for AAPL.")
     turn = str(shell.user_ns.pop("answer").turn_id)
     here = run_command(shell, "export md here.md", capsys)
@@ -211,7 +216,7 @@ def test_a_document_of_an_earlier_chat_has_the_figures_that_the_saved_notebook_h
     assert b64encode(PNG).decode() in Path("later.ipynb").read_text()
 
 
-def test_a_figure_of_a_result_that_needed_approval_is_in_no_document_on_the_next_day_either(
+def test_a_figure_that_was_released_to_the_model_is_in_the_documents_of_both_days(
     shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -225,8 +230,9 @@ def test_a_figure_of_a_result_that_needed_approval_is_in_no_document_on_the_next
     run_command(shell, f"switch {answer.turn_id}", capsys)
     run_command(shell, "export md later.md", capsys)
 
-    assert not list(tmp_path.glob("*_files"))
-    assert Path("later.md").read_text() == Path("here.md").read_text()
+    here, later = ([one.read_bytes() for one in tmp_path.glob(f"{day}_files/*")] for day in ("here", "later"))
+    assert here == later == [PNG]
+    assert Path("later.md").read_text() == Path("here.md").read_text().replace("here_files", "later_files")
 
 
 @pytest.mark.promise("forged-history")
