@@ -187,10 +187,9 @@ class _Plan:
         names = sorted(self.names - {"self"})
         if near := get_close_matches(name, names, 1):
             fix = f"Did you mean {near[0]}?"
-        elif "options" in names:
-            fix = f"An option of the request to the model is passed as options={{{name!r}: …}}."
         else:
-            fix = f"It takes {', '.join(names)}."
+            others = " What the request to the model takes besides is passed as options={…}." * ("options" in names)
+            fix = f"It takes {', '.join(names)}.{others}"
         return BadUsage(f"{self.owner} has no argument {shorten(name, MAX_SHOWN)!r}.", fix=fix)
 
 

@@ -87,7 +87,7 @@ def check_recipient(
 
 def new_host_notice(history: Sequence[Turn], tree: Tree[Turn], model: Model, endpoint: Endpoint) -> str:
     """Return that a request sends the history to another host than the one that had it last; empty if it does not."""
-    if model.is_in_kernel:
+    if model.is_in_kernel or not endpoint.host:
         return ""
     sent = ((turn, host_of(turn, tree)) for turn in reversed(history))
     former, host = next(((turn, host) for turn, host in sent if host is not None), (None, None))

@@ -6,11 +6,12 @@ They take names as plain text: a reference in their arguments is never resolved,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.text import count_of, format_number, shorten
-from nbtool.tools.approval import Policy, ResultMode
+from nbtool.tools.approval import Policy, PolicyContext, ResultMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.masked_excerpt import mask_text, restore_text
@@ -27,6 +28,9 @@ MAX_PAGE_SIZE = 200
 MAX_READ_CHARS = 6_000
 """Maximum number of characters returned by one read."""
 
+MAX_SHOWN_NAME = 80
+"""Characters of the name of a variable in the reason of a question."""
+
 READING = ("ListVars", "ReadVar")
 """The tools whose results describe or quote variables; the others confirm what the model wrote."""
 
@@ -42,19 +46,11 @@ def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
 
     Reading a variable that was exposed by reference only asks the person first.
     """
-
-    def must_ask(arguments: Mapping[str, Any]) -> ResultMode:
-        name = arguments.get("name")
-        try:
-            return "never" if isinstance(name, str) and variables.get(name).is_readable else "always"
-        except NbtoolError:
-            return "never"  # there is nothing to read; the tool reports it
-
     functions = _VariableFunctions(variables)
     no_approval = Policy("auto")
     functions_by_name: list[tuple[Callable[..., str], str, Policy]] = [
         (functions.list_vars, "ListVars", no_approval),
-        (functions.read_var, "ReadVar", Policy("auto", must_ask)),
+        (functions.read_var, "ReadVar", Policy("auto", _AskForReference(variables))),
     ]
     if writable:
         functions_by_name += [
@@ -76,6 +72,26 @@ def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
         for function, name, policy in functions_by_name
     ]
     return Toolset("variables", tools, rules=RULES)
+
+
+@dataclass(frozen=True, slots=True)
+class _AskForReference:
+    """The policy that asks before the model gets the values of a variable that it has by reference only."""
+
+    variables: Variables
+
+    def __call__(self, arguments: Mapping[str, Any]) -> ResultMode:
+        """Return `always` for such a variable; of one that does not exist the tool reports that."""
+        name = arguments.get("name")
+        try:
+            return "never" if isinstance(name, str) and self.variables.get(name).is_readable else "always"
+        except NbtoolError:
+            return "never"
+
+    def explain(self, arguments: Mapping[str, Any], _: PolicyContext) -> str:
+        """Return which variable would be read."""
+        name = shorten(str(arguments.get("name")), MAX_SHOWN_NAME)
+        return f"The model has {name!r} by reference only: releasing this sends its values, or a part of them."
 
 
 class _VariableFunctions:

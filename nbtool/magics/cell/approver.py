@@ -206,7 +206,8 @@ class CellApprover:
             if self.can_input:
                 return self._record(BY_NOBODY, question.denial(NO_TIMED_LINE, fix=UNTIMED_FIX))
             allowed = RUN_UNASKED_FIX if question.gate == "run" else RELEASE_UNASKED_FIX
-            fix = SENSITIVE_FIX if question.sensitive else allowed
+            has_reason = bool(question.notes)  # a policy that asks for a reason is not to be switched off
+            fix = SENSITIVE_FIX if question.sensitive else PERSON_FIX if has_reason else allowed
             return self._record(BY_NOBODY, question.denial(NO_ONE_TO_ASK, fix=fix))
         timeout = self.timeout or PARKED_SECONDS
         self.methods.append("park")

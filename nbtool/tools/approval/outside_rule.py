@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from nbtool.errors import BadUsage
 from nbtool.text import left_out, shorten
 from nbtool.tools.approval.context import PolicyContext
 from nbtool.tools.approval.policy import RunMode
-from nbtool.tools.approval.typed_text import TypedWords, find_addresses, texts_in
+from nbtool.tools.approval.typed_text import MIN_CHARS, TypedWords, find_addresses, texts_in
 
 
 @check_arguments
@@ -50,18 +50,20 @@ class AskAfterOutsideText:
 
     def __call__(self, arguments: Mapping[str, Any], context: PolicyContext) -> RunMode:
         """Return `auto` if nothing from outside was read, or the person typed where the call goes."""
-        if not context.has_read_outside or not self._find_untyped(arguments, TypedWords(context.prompts)):
+        if not context.has_read_outside or not self._find_untyped(arguments, context.prompts):
             return "auto"
         return "ask_always"
 
     def explain(self, arguments: Mapping[str, Any], context: PolicyContext) -> str:
         """Return why a call asks, for its question; empty if this rule does not make it ask."""
-        untyped = self._find_untyped(arguments, TypedWords(context.prompts)) if context.has_read_outside else ""
+        untyped = self._find_untyped(arguments, context.prompts) if context.has_read_outside else ""
         if not untyped:
             return ""
         sources = [shorten(one.source, MAX_SHOWN) for one in context.outside]
-        more = f" and {left_out(len(sources) - 1, 'texts')}" if len(sources) > 1 else ""
-        return f"It asks because the model has read a text from outside ({sources[-1]}{more}), and {untyped}."
+        named = list(dict.fromkeys(reversed(sources)))[:MAX_SOURCES]
+        more = [left_out(len(sources) - len(named), "texts")] if len(sources) > len(named) else []
+        read = ", ".join([*named, *more])
+        return f"It asks because the model has read a text from outside ({read}), and {untyped}."
 
     def check_parameters(self, name: str, parameters: Collection[str]) -> None:
         """Check that a tool has the parameters that this rule names.
@@ -75,8 +77,9 @@ class AskAfterOutsideText:
                 fix=f"Its parameters: {', '.join(parameters) or 'none'}.",
             )
 
-    def _find_untyped(self, arguments: Mapping[str, Any], typed: TypedWords) -> str:
+    def _find_untyped(self, arguments: Mapping[str, Any], prompts: Sequence[str]) -> str:
         """Return what of a call the person did not type, in words; empty if that is nothing."""
+        typed = TypedWords(prompts)
         has_names = bool(self.destinations or self.optional)
         required = self.destinations if has_names else tuple(arguments)
         ways = {name: tuple(texts_in(arguments.get(name))) for name in (*required, *self.optional)}
@@ -87,8 +90,20 @@ class AskAfterOutsideText:
         found = (address for text in texts_in(dict(arguments)) for address in find_addresses(text))
         texts = dict.fromkeys([*(text for texts in ways.values() for text in texts), *found])
         untyped = next((text for text in texts if not typed.has(text)), None)
-        return "" if untyped is None else f"you did not type {shorten(untyped, MAX_SHOWN)!r}"
+        return "" if untyped is None else _why_untyped(untyped, prompts)
 
+
+def _why_untyped(text: str, prompts: Sequence[str]) -> str:
+    shown = repr(shorten(text, MAX_SHOWN))
+    if not any(text.casefold() in prompt.casefold() for prompt in prompts):
+        return f"you did not type {shown}"
+    if len(text) < MIN_CHARS:
+        return f"{shown} is too short to count as typed: it has fewer than {MIN_CHARS} characters"
+    return f"you typed {shown} in another way: only the same letters as whole words count"
+
+
+MAX_SOURCES = 3
+"""Texts from outside that the reason of a question names."""
 
 MAX_SHOWN = 80
 """Characters of a source, a name or a value in the reason of a question."""

@@ -124,9 +124,10 @@ async def gate_mode(
     raise refused_call(Resolution(refusal, BY_ERROR))
 
 
-async def policy_reason(bound: BoundCall, seconds: float, context: PolicyContext | None) -> str:
-    """Return why the tool's policy asks before a call, if it is an object with a method `explain`; else empty."""
-    if (explain := getattr(bound.tool.policy.run, "explain", None)) is None:
+async def policy_reason(bound: BoundCall, gate: Gate, seconds: float, context: PolicyContext | None) -> str:
+    """Return why the tool's policy asks at a gate, if it is an object with a method `explain`; else empty."""
+    policy = bound.tool.policy
+    if (explain := getattr(policy.run if gate == "run" else policy.result, "explain", None)) is None:
         return ""
     outcome = await run_with_timeout(partial(explain, json_copy(bound.arguments), context or PolicyContext()), seconds)
     reason = outcome.value if outcome and outcome.error is None else ""

@@ -15,7 +15,7 @@ from nbtool.text import format_size, left_out
 from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import Released, ResultMode
 from nbtool.tools.approval.question import RESULT_PREVIEW
-from nbtool.tools.calls.approval_request import gate_mode, refused_call
+from nbtool.tools.calls.approval_request import gate_mode, policy_reason, refused_call
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
 from nbtool.tools.calls.record import CallEnded, CallRecord
@@ -188,10 +188,13 @@ class ResultDelivery:
     ) -> str | None:
         """Pass the result gate; return the text that a person wrote in place of this one and its images."""
         question = self.bound.question(self.record.call_id, "result", text, media=images)
+        context = self.runtime.context_of(self.record)
+        reason = await policy_reason(self.bound, "result", self.runtime.policy_seconds, context)
         question = replace(
             question,
             previews={RESULT_PREVIEW: table} if table else question.previews,
             recipient=self.runtime.recipient,
+            notes=(*question.notes, *filter(None, [reason])),
         )
         resolution = await self.runtime.request_decision(question, self.record)
         if isinstance(resolution.decision, Released):

@@ -61,7 +61,7 @@ class RunGate:
         )
         is_first = mode == "ask_first" and question.can_remember
         context = self.runtime.context_of(self.record)
-        reason = await policy_reason(bound, self.runtime.policy_seconds, context)
+        reason = await policy_reason(bound, "run", self.runtime.policy_seconds, context)
         added = (reason, FIRST_CALL if is_first else "")
         resolution = await self.runtime.request_decision(
             replace(question, notes=(*question.notes, *filter(None, added))),

@@ -172,6 +172,12 @@ def test_what_a_function_takes_beyond_its_parameters_may_be_named() -> None:
         ({"to": ""}, ("to",), "`to` is empty"),
         ({}, (), "it has no argument that says where it goes"),
         ({"to": "anna@example.org"}, ("to",), ""),
+        ({"to": "Foo"}, ("to",), "'Foo' is too short to count as typed: it has fewer than 4 characters"),
+        (
+            {"to": "Anna@example.org"},
+            ("to",),
+            "you typed 'Anna@example.org' in another way: only the same letters as whole words count",
+        ),
     ],
 )
 def test_a_question_says_why_it_is_asked(arguments: dict[str, Any], names: tuple[str, ...], expected: str) -> None:
