@@ -457,6 +457,7 @@ ANY_CHAT: Any = Chat
         (lambda: Chat(tools=["nbtool:files"]), "tools=[standard('files')]"),
         (lambda: Chat().send(None), "Pass a text or a Message."),
         (lambda: ANY_CHAT(temperature=0), "is passed as options={…}."),
+        (lambda: setattr(Chat(), "max_repeats", 9), "dataclasses.replace(chat.limits, max_repeats=9)"),
         (lambda: ANY_CHAT(aprover=print), "Did you mean approver?"),
         (lambda: ANY_CHAT().send("x", atach=[]), "Did you mean attach?"),
         (lambda: ANY_CHAT().expose("df"), "Pass the others by name: expose(name=…)."),

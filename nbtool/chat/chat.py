@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
@@ -36,6 +36,7 @@ from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.loop import LoopWatch, background_loop
 from nbtool.messages import Message
+from nbtool.text import shorten
 from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variable_tools import variable_tools
@@ -238,6 +239,8 @@ class Chat:
             settings = [one for one, kind in vars(Chat).items() if isinstance(kind, PartAttribute)]
             near = difflib.get_close_matches(name, settings)
             fix = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(settings)}."
+            if name in {one.name for one in fields(Limits)}:
+                fix = f"It is a limit: `chat.limits = dataclasses.replace(chat.limits, {name}={shorten(repr(value), 40)})`."
             raise BadUsage(f"A chat has no setting {name!r}.", fix=fix)
         super().__setattr__(name, value)
 
