@@ -240,7 +240,8 @@ class Chat:
             near = difflib.get_close_matches(name, settings)
             fix = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(settings)}."
             if name in {one.name for one in fields(Limits)}:
-                fix = f"It is a limit: `chat.limits = dataclasses.replace(chat.limits, {name}={shorten(repr(value), 40)})`."
+                changed = f"{name}={shorten(repr(value), 40)}"
+                fix = f"It is a limit: `chat.limits = dataclasses.replace(chat.limits, {changed})`."
             raise BadUsage(f"A chat has no setting {name!r}.", fix=fix)
         super().__setattr__(name, value)
 

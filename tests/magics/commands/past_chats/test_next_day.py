@@ -14,7 +14,6 @@ import pytest
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.ids import short_id
 from nbtool.magics.notebook.saved_figures import read_figures
-from nbtool.tools.values.result_media import MAX_MEDIA_BYTES
 from tests.magics.commands.saying import run_command
 from tests.samples import PNG
 
@@ -158,16 +157,22 @@ def draw(ticker: str) -> Image:
 """
 
 
-DRAW_LARGE = DRAW.replace("Image(PNG)", f"Image(PNG + bytes({MAX_MEDIA_BYTES}))")
-"""A picture that is too large for the model, so that the journal does not have it."""
+SPEAK = """
+from IPython.display import Audio
+from tests.samples import WAV
+def speak(ticker: str) -> Audio:
+    'Speak a ticker.'
+    return Audio(data=WAV)
+"""
+"""A sound, which no model gets as a result, so that the journal does not have it."""
 
 
-def test_a_document_of_an_earlier_chat_says_which_figures_are_gone(
+def test_a_document_of_an_earlier_chat_says_which_sounds_are_gone(
     shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shell.run_cell(DRAW_LARGE)
-    shell.run_cell("%%chat -q -m practice:fast -t draw -o answer --approve auto\nUse &`draw` for AAPL.")
+    shell.run_cell(SPEAK)
+    shell.run_cell("%%chat -q -m practice:fast -t speak -o answer --approve auto\nUse &`speak` for AAPL.")
     turn = str(shell.user_ns.pop("answer").turn_id)
     here = run_command(shell, "export md here.md", capsys)
     shell.run_line_magic("reload_ext", "nbtool")
