@@ -26,12 +26,15 @@ KILL_AT = "KILL_AT"
 SCRIPT = """
 import os, signal, sys
 from nbtool.chat.batch.sinks.sqlite_sink import SqliteSink
+from nbtool.chat.journal.process_journal import Journal
 from tests.chat.batch.earlier_maps.test_killed_map import NAMES, chat_of
 
 class KilledSink(SqliteSink):
     def write(self, answers):
         os.kill(os.getpid(), signal.SIGKILL)
 
+# on a busy machine the disk may take longer than a turn waits for it
+Journal.__init__.__kwdefaults__["wait_seconds"] = 60
 kind, path, log = sys.argv[1:]
 chat = chat_of(log)
 if kind == "map":
