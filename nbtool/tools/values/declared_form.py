@@ -8,7 +8,9 @@ tuples have the fields that their representation shows. If a serializer fails th
 from __future__ import annotations
 
 import dataclasses
+import gc
 import sys
+import types
 import typing
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -61,20 +63,57 @@ def is_record(value: Any) -> bool:
 
 
 def contains_serializer(value: Any, depth: int = MAX_DEPTH) -> bool:
-    """Whether a value is or contains a record with a serializer of its own, which a representation would not ask."""
+    """Whether a value is or contains a record with a serializer of its own, which a representation would not ask.
+
+    An exception contains its arguments, and an object that the standard library represents, such as a `partial`, what
+    it refers to.
+    """
     if type(value) in _SCALARS:
         return False
     if depth == 0 or _serializer_of(value) is not None:
         return True
+    inner = _members(value)
+    return any(contains_serializer(one, depth - 1) for one in (_referents(value) if inner is None else inner))
+
+
+def message_of_arguments(error: BaseException) -> Any:
+    """Return what an exception says in place of the text that Python makes of its arguments; None for other texts.
+
+    Python writes the raw fields of a record in its arguments, and all fields of an exception that is a record.
+    """
+    if type(error).__str__ not in _TEXTS_OF_ARGUMENTS:
+        return None
+    if is_record(error):
+        return error
+    if not contains_serializer(error):
+        return None
+    return error.args[0] if len(error.args) == 1 else list(error.args)
+
+
+_TEXTS_OF_ARGUMENTS = (BaseException.__str__, KeyError.__str__)
+
+
+def _members(value: Any) -> Any:
+    """Return what a container, a record or an exception contains; None for any other value."""
+    if isinstance(value, BaseException):
+        return value.args
     container = as_plain_container(value)
     inner: Any = value if container is None else container
     if (fields := _shown_fields(inner)) is not None:
         inner = fields
     if isinstance(inner, dict):
-        inner = (*inner.keys(), *inner.values())
-    elif not isinstance(inner, list | tuple | set | frozenset | deque):
-        return False
-    return any(contains_serializer(one, depth - 1) for one in inner)
+        return (*inner.keys(), *inner.values())
+    return inner if isinstance(inner, list | tuple | set | frozenset | deque) else None
+
+
+def _referents(value: Any) -> Any:
+    """Return the containers and records to which an object refers whose representation the standard library writes."""
+    if isinstance(value, type | types.ModuleType | types.FunctionType):
+        return ()
+    author = next(base for base in type(value).__mro__ if "__repr__" in vars(base))
+    if author is object or author.__module__.partition(".")[0] not in sys.stdlib_module_names:
+        return ()
+    return [one for one in gc.get_referents(value) if _serializer_of(one) is not None or _members(one) is not None]
 
 
 def as_plain_container(value: Any) -> Any:

@@ -24,6 +24,7 @@ from nbtool.tools.values.declared_form import (
     as_plain_container,
     declared_form,
     is_record,
+    message_of_arguments,
 )
 from nbtool.tools.values.lazy_iterators import PartlyTaken
 from nbtool.tools.values.object_form import bytes_text, has_llm_repr, llm_repr, object_form
@@ -274,6 +275,8 @@ class JsonConverter:
         try:
             if (text := llm_repr(value)) is not None:
                 return self._text(text)
+            if isinstance(value, BaseException) and message_of_arguments(value) is not None:
+                return {type_name(type(value)): self._list(value.args, len(value.args))}
             form, is_whole = object_form(value)
         except Exception as error:  # noqa: BLE001 - a user's class may raise anything
             self.is_complete = False

@@ -14,7 +14,7 @@ from typing import Any
 
 from nbtool.text import count_of, format_number, left_out
 from nbtool.tools.values.array_form import array_size
-from nbtool.tools.values.declared_form import contains_serializer
+from nbtool.tools.values.declared_form import contains_serializer, message_of_arguments
 from nbtool.tools.values.display_form import has_display
 from nbtool.tools.values.jsonable import JsonConverter, contains_tables, json_text
 from nbtool.tools.values.masked_excerpt import mask_text, restore_text
@@ -113,10 +113,10 @@ def truncate(text: str, budget: int = RESULT_CHARS) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """Return an exception in one line: its type and message, without local paths and escapes."""
+    """Return an exception in one line: its type, message and notes, without local paths and escapes."""
     with suppress_output():
         try:
-            message = str(error)
+            message = "; ".join(filter(None, (error_message(error), *map(str, getattr(error, "__notes__", ())))))
         except Exception:  # noqa: BLE001 - an exception whose text raises is shown by its type
             message = ""
     name = type_name(type(error))
@@ -129,8 +129,17 @@ def format_error(error: BaseException) -> str:
     return truncate(f"{name}: {message}{nested}" if message else f"{name}{nested}", 2_000)
 
 
+def error_message(error: BaseException) -> str:
+    """Return the text of an exception, in which records have the form that their class declares."""
+    if (said := message_of_arguments(error)) is None:
+        return str(error)
+    return json_text(said, RESULT_CHARS)[0]
+
+
 def printed_text(value: Any, budget: int) -> str:
     """Return what printing a value writes: tables, arrays and records as a model reads them, others as Python does."""
+    if isinstance(value, BaseException):
+        return error_message(value)
     return render(value, budget).text if contains_serializer(value) or contains_tables(value) else str(value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from nbtool.tools.values.declared_form import contains_serializer
 from nbtool.tools.values.display_form import display_form, has_display, is_summary
 from nbtool.tools.values.lazy_iterators import NOT_READ, is_iterator
 from nbtool.tools.values.result_media import is_drawing
@@ -14,6 +15,9 @@ from nbtool.tools.values.type_names import declared_name, declared_type, type_na
 
 MAX_BINARY_BYTES = 64
 """Maximum number of bytes that are no text and are written out."""
+
+HIDES_FIELDS = "{kind}: not shown, because its text would have fields that a class in it keeps back"
+"""In the place of an object whose representation would show the raw fields of a record with a serializer."""
 
 SOURCES_OF_DATA = (
     "__dataframe__",
@@ -44,6 +48,8 @@ def object_form(value: Any) -> tuple[Any, bool]:
         return describe(value), False
     if has_display(value) and (form := display_form(value)) is not None:
         return form[0], form[1] and not _is_source_of_data(value)
+    if contains_serializer(value):
+        return HIDES_FIELDS.format(kind=describe(value)), False
     text = own_repr(value)
     plain = without_addresses(text)
     is_whole = plain == text  # an address stands for what is not shown

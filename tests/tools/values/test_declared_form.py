@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import sys
 from collections import ChainMap, OrderedDict, UserDict, UserList, deque
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from functools import partial
 from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
@@ -32,7 +35,7 @@ from pydantic import (
 
 from nbtool.messages import Media
 from nbtool.tools.values.declared_form import declared_form
-from nbtool.tools.values.model_text import printed_text, render
+from nbtool.tools.values.model_text import format_error, printed_text, render
 
 T = TypeVar("T")
 
@@ -225,6 +228,11 @@ PLACES: list[Callable[[Any], Any]] = [
     lambda value: pd.Series([[value]], dtype=object),
     lambda value: pl.DataFrame({"a": pl.Series([value], dtype=pl.Object)}),
     lambda value: np.array([[value, None]], dtype=object),
+    lambda value: pd.Index([value], dtype=object, tupleize_cols=False),
+    ValueError,
+    lambda value: ValueError("bad", {"a": value}),
+    lambda value: [KeyError(value)],
+    lambda value: ExceptionGroup("several", [LookupError([value])]),
 ]
 
 
@@ -256,6 +264,58 @@ def test_what_a_class_keeps_back_leaves_from_no_place(value: Any, place: int) ->
     assert "SECRET" not in text
     if not isinstance(holder, pd.Series):  # pandas shortens its cells
         assert all(part in text.replace('\\"', '"') for part in strings(form))
+
+
+@dataclasses.dataclass
+class Refused(Exception):
+    code: int
+    key: str = dataclasses.field(default="SECRET", repr=False)
+
+
+@attrs.define(auto_exc=True)
+class Denied(Exception):
+    code: int
+    key: str = attrs.field(default="SECRET", repr=False)
+
+
+@pytest.mark.promise("declared-form")
+@pytest.mark.parametrize("error", [Refused(5), Refused(5, "SECRET"), Denied(5)], ids=repr)
+def test_an_exception_that_is_a_record_says_the_fields_that_its_representation_shows(error: Exception) -> None:
+    assert format_error(error) == f'{type(error).__name__}: {{"code": 5}}'
+    assert render([error]).text == '[{"code": 5}]'
+    assert printed_text(error, 100) == '{"code": 5}'
+
+
+def use(value: object) -> object:
+    return value
+
+
+HOLDERS: list[Callable[[Any], Any]] = [
+    lambda value: partial(use, value),
+    lambda value: partial(use, value={"a": [value]}),
+    lambda value: inspect.signature(use).bind(value),
+    lambda value: slice(value, None),
+    lambda value: ContextVar("held", default=value),
+]
+
+
+@pytest.mark.promise("declared-form")
+@pytest.mark.parametrize("hold", HOLDERS)
+def test_an_object_that_the_standard_library_would_show_with_a_record_in_it_is_named(
+    hold: Callable[[Any], Any],
+) -> None:
+    holder = hold(User())
+    said = f"{type(holder).__name__}: not shown, because its text would have fields that a class in it keeps back"
+
+    assert render(holder).text == said
+    assert not render(holder).is_complete
+    assert render([holder]).text == json.dumps([said])
+    assert printed_text(holder, 1_000) == said
+
+
+def test_an_object_of_the_standard_library_without_a_record_in_it_has_its_own_text() -> None:
+    assert render(partial(print, 1)).text == "functools.partial(<built-in function print>, 1)"
+    assert render(slice(1, None)).text == "slice(1, None, None)"
 
 
 class Broken(BaseModel):

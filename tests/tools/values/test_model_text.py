@@ -390,6 +390,16 @@ def test_a_generator_is_not_complete_and_any_other_object_is_an_object() -> None
     assert render(decimal.Decimal).is_object
 
 
+def test_the_notes_of_an_error_follow_its_message() -> None:
+    error = ValueError("bad")
+    error.add_note("in row 5")
+    bare = ValueError()
+    bare.add_note("in row 6")
+
+    assert format_error(error) == "ValueError: bad; in row 5"
+    assert format_error(bare) == "ValueError: in row 6"
+
+
 def test_the_errors_of_a_group_follow_its_own_and_nothing_else_does() -> None:
     group = ExceptionGroup("several", [ValueError("a"), OSError("b")])
 
