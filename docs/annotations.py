@@ -27,9 +27,10 @@ HEAD = """# Annotations
 
 What a function's annotation means when the function is a tool: the schema that the model gets, and what the function
 receives of what the model writes. Types with a JSON form are those of pydantic, read strictly: `"5"` is no integer. An
-integer may be written as a number with a fraction of zero, as JSON Schema has it. Scalar classes of libraries are made
-of the number, text or date that is written, if the value is equal to it; each other class is passed by reference
-(`$VAR_REF{{name}}`). A default is told where it has a JSON form.
+integer may be written as a number with a fraction of zero, as JSON Schema has it; a literal or a member of an
+enumeration is written in its JSON form. Scalar classes of libraries are made of the number, text or date that is
+written, if the value is equal to it; each other class is passed by reference (`$VAR_REF{{name}}`). A default is told
+where it has a JSON form.
 
 Each form is tried without a default and with the one that is given, in a function that is defined in each of these
 ways: PLACES. *Postponed* is under `from __future__ import annotations`. The last columns say in how many of them the

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage
 from nbtool.tools.schema.field_classes import field_class_type
+from nbtool.tools.schema.recursive_types import lift_once, name_type
 from nbtool.tools.schema.reference_to import ReferenceTo
 from nbtool.tools.schema.scalars import scalar_type
 from nbtool.tools.schema.type_variables import admitted_by, substitute, with_arguments
@@ -36,7 +37,7 @@ def to_json_type(annotation: Any) -> Any:
     if annotation in PLAIN_TYPES or (not is_variable and _is_json(annotation)):
         return annotation
     if (meaning := _meaning_of(annotation)) is not None:
-        return to_json_type(meaning)
+        return lift_once(annotation, lambda: to_json_type(meaning), name_type)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _annotated(arguments[0], arguments[1:])
@@ -47,7 +48,8 @@ def to_json_type(annotation: Any) -> Any:
 
 def _of_class(annotation: Any, kind: Any, arguments: tuple[Any, ...]) -> Any:
     if is_typed_dict(kind):
-        return _typed_dict(kind, dict(zip(kind.__parameters__, arguments, strict=False)) if arguments else {})
+        given = dict(zip(kind.__parameters__, arguments, strict=False)) if arguments else {}
+        return lift_once(annotation, lambda: _typed_dict(kind, given))
     if kind in (collections.abc.Callable, type):
         return Annotated[Any, ReferenceTo(kind)]
     if arguments:
@@ -128,8 +130,8 @@ def _is_json(annotation: Any) -> bool:
             warnings.simplefilter("ignore")  # of a declaration that is one of a parameter
             adapter = TypeAdapter(annotation)
             adapter.json_schema()
-    except (PydanticUserError, TypeError, AttributeError, NameError):
-        return False
+    except (PydanticUserError, TypeError, AttributeError, NameError, KeyError):
+        return False  # pydantic takes a dict for a schema, and a class's own methods may want what this one lacks
     return get_origin(annotation) is not type and not _calls_function(adapter.core_schema)
 
 

@@ -46,7 +46,8 @@ class MadeOf:
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             place = ".".join(step for step in first["loc"] if isinstance(step, str) and "[" not in step)
-            text = f"{place}: {first['msg']}" if isinstance(given, dict) and place else first["msg"]
+            text = "is missing" if first["type"] == "missing" else first["msg"]
+            text = f"{place}: {text}" if isinstance(given, dict) and place else text
         except (TypeError, ValueError):  # no JSON, or no value of the class
-            text = f"a value of {type_name(self.kind)}"
+            text = f"Input should be a value of {type_name(self.kind)}"
         raise PydanticCustomError("made_of", "{text}", {"text": text})

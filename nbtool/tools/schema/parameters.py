@@ -250,12 +250,23 @@ def _error_message(parameter: Parameter, name: str, resolved: ResolvedArguments,
         if first["type"] in ("value_error", "assertion_error"):  # of the tool's own check: it may quote the value
             return f"{name!r}: the tool's own check does not accept it; {referenced}"
         return f"{name!r}: {_expected_types(parameter)} is expected; {referenced}{_text_hint(parameter, links)}"
-    location = "".join(
-        f"[{step!r}]" for step in first["loc"] if not isinstance(step, str) or not step.startswith("function-")
+    steps = [step for step in first["loc"] if not isinstance(step, str) or not step.startswith("function-")]
+    is_key = bool(steps) and steps[-1] == "[key]"
+    place = "".join([repr(name), *(f"[{step!r}]" for step in (steps[:-1] if is_key else steps))])
+    if first["type"] == "missing":
+        return f"{place} is missing"
+    received = shorten(json.dumps(first["input"], default=describe, ensure_ascii=False), MAX_VALUE_CHARS)
+    return f"{place}{' as a key' * is_key}: {_problem_text(first)}, got {received}"
+
+
+def _problem_text(first: Mapping[str, Any]) -> str:
+    """Return what pydantic or the author of a check says of a value as the middle of a sentence."""
+    return str(
+        first["msg"]
+        .replace("Input should be ", "expected ")
+        .removeprefix("Value error, ")
+        .removeprefix("Assertion failed, ")
     )
-    received = json.dumps(first["input"], default=describe, ensure_ascii=False)
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    return f"{name!r}{location}: expected {message}, got {shorten(received, MAX_VALUE_CHARS)}"
 
 
 def _text_hint(parameter: Parameter, links: Sequence[ReferenceTarget]) -> str:

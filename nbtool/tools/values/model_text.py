@@ -131,9 +131,8 @@ def format_error(error: BaseException) -> str:
 
 def error_message(error: BaseException) -> str:
     """Return the text of an exception, in which records have the form that their class declares."""
-    if (said := message_of_arguments(error)) is None:
-        return str(error)
-    return json_text(said, RESULT_CHARS)[0]
+    arguments = message_of_arguments(error)
+    return str(error) if arguments is None else json_text(arguments, RESULT_CHARS)[0]
 
 
 def printed_text(value: Any, budget: int) -> str:

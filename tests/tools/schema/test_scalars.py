@@ -281,7 +281,7 @@ def test_a_class_of_fields_is_made_of_them() -> None:
 
     assert run == Run(np.float64(1.0), pd.Timestamp("2026-01-02"))
     assert check(one(list[Run]), it=[{"rate": 1}])["it"] == [Run(np.float64(1.0))]
-    for wrong, why in (({}, "rate: Field required"), ({"rate": "a"}, "rate: Input"), ({"rate": 1, "z": 1}, "z: Extra")):
+    for wrong, why in (({}, "rate: is missing"), ({"rate": "a"}, "rate: expected"), ({"rate": 1, "z": 1}, "z: Extra")):
         with pytest.raises(InvalidArguments, match=why):
             check(one(Run), it=wrong)
 

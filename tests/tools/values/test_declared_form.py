@@ -305,12 +305,12 @@ def test_an_object_that_the_standard_library_would_show_with_a_record_in_it_is_n
     hold: Callable[[Any], Any],
 ) -> None:
     holder = hold(User())
-    said = f"{type(holder).__name__}: not shown, because its text would have fields that a class in it keeps back"
+    text = f"{type(holder).__name__}: not shown, because its text would have fields that a class in it keeps back"
 
-    assert render(holder).text == said
+    assert render(holder).text == text
     assert not render(holder).is_complete
-    assert render([holder]).text == json.dumps([said])
-    assert printed_text(holder, 1_000) == said
+    assert render([holder]).text == json.dumps([text])
+    assert printed_text(holder, 1_000) == text
 
 
 def test_an_object_of_the_standard_library_without_a_record_in_it_has_its_own_text() -> None:
