@@ -64,7 +64,20 @@ def labelled_form(value: Any) -> dict[str, Any]:
 
 def is_loaded(value: Any) -> bool:
     """Whether all values of a labelled array are in memory."""
-    return all(variable._in_memory for variable in _variables(value).values())
+    return all(map(_is_in_memory, _variables(value).values()))
+
+
+def _is_in_memory(variable: Any) -> bool:
+    """Whether the values of a variable are in memory; the levels of a MultiIndex are an index of pandas."""
+    return bool(variable._in_memory or type(variable._data).__name__.startswith("Pandas"))
+
+
+def has_labels(value: Any) -> bool:
+    """Whether a value is a labelled array with more than one bare number: dimensions, labels, a name or attributes."""
+    if not is_labelled(value):
+        return False
+    parts = ("data_vars", "dims", "coords", "attrs", "name")
+    return any(getattr(value, part, None) for part in parts)
 
 
 def _variables(value: Any) -> Mapping[str, Any]:
@@ -85,7 +98,7 @@ def _variable_form(variable: Any) -> dict[str, Any]:
 
 
 def _values(variable: Any) -> Any:
-    return variable.values if variable._in_memory else NOT_LOADED
+    return variable.values if _is_in_memory(variable) else NOT_LOADED
 
 
 def _attributes(value: Any) -> dict[str, Any]:

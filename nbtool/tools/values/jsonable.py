@@ -18,7 +18,7 @@ from typing import Any
 
 from nbtool.messages import Media
 from nbtool.text import count_of
-from nbtool.tools.values.array_form import array_items, array_size, is_labelled, is_loaded, labelled_form
+from nbtool.tools.values.array_form import array_items, array_size, has_labels, is_labelled, is_loaded, labelled_form
 from nbtool.tools.values.declared_form import (
     NotReadable,
     as_plain_container,
@@ -27,7 +27,7 @@ from nbtool.tools.values.declared_form import (
     message_of_arguments,
 )
 from nbtool.tools.values.lazy_iterators import PartlyTaken
-from nbtool.tools.values.object_form import bytes_text, has_llm_repr, llm_repr, object_form
+from nbtool.tools.values.object_form import bytes_text, has_llm_repr, is_binary, llm_repr, object_form
 from nbtool.tools.values.sanitize import strip_controls
 from nbtool.tools.values.scalar_form import NO_SCALAR, TEXT_TYPES, scalar_form
 from nbtool.tools.values.table_form import table_form, table_shape
@@ -42,6 +42,9 @@ MAX_DEPTH = 20
 
 MAX_INNER_VALUES = (None, 200, 0)
 """Numbers of values up to which a table or an array in a container is written out, tried until the text fits."""
+
+MAX_LABEL_CHARS = 1_000
+"""Maximum number of characters of what stands beside the values in the preview of a labelled array."""
 
 _LISTS = (list, tuple, set, frozenset, collections.deque)
 _READ_AS_LISTS: tuple[Any, ...] = (Sequence, Set, MappingView)
@@ -94,9 +97,18 @@ class JsonConverter:
         self.converted: Any = None
 
     def first_values(self, value: Any) -> Any:
-        """Return as many values of an array as the budget allows."""
+        """Return as many values of an array as the budget allows; so many of each in a labelled array."""
+        if is_labelled(value):
+            return self._first_of_each(labelled_form(value))
         self._max_values, self._may_cut = sys.maxsize, True
         return self._labelled_or_array(value)
+
+    def _first_of_each(self, form: Any) -> Any:
+        if isinstance(form, dict):
+            return {self.key(name): self._first_of_each(one) for name, one in form.items()}
+        if array_size(form) is not None:
+            return JsonConverter(self._remaining).first_values(form)
+        return JsonConverter(MAX_LABEL_CHARS).convert(form)
 
     def convert(self, value: Any) -> Any:
         """Return a value as a JSON value."""
@@ -111,7 +123,7 @@ class JsonConverter:
             return strip_controls(scalar_form(value))
         if isinstance(value, Media):
             return str(value)
-        if isinstance(value, bytes | bytearray | memoryview):
+        if is_binary(value):
             return self._bytes(bytes(value))
         if has_llm_repr(value):
             return self._object(value)
@@ -168,13 +180,17 @@ class JsonConverter:
         if is_record(value):
             return self._record(value)
         try:
-            return self._by_protocol(value)
+            return self._view(value) if isinstance(value, memoryview) else self._by_protocol(value)
         except Exception as error:  # noqa: BLE001 - a class of the user or of a library may raise anything
             self.has_objects, self.is_complete = True, False
             return f"{describe(value)} (rendering it failed: {type_name(type(error))})"
 
+    def _view(self, value: memoryview) -> Any:
+        """Return the numbers of a view that is not one of bytes."""
+        return self._list(value[: self._remaining + 1].tolist(), len(value))
+
     def _by_protocol(self, value: Any) -> Any:
-        if (scalar := scalar_form(value)) is not NO_SCALAR:
+        if not has_labels(value) and (scalar := scalar_form(value)) is not NO_SCALAR:
             self._remaining += 1  # which it counts itself
             return self.convert(scalar)
         if (shape := table_shape(value)) is not None:

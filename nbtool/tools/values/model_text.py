@@ -18,7 +18,7 @@ from nbtool.tools.values.declared_form import contains_serializer, message_of_ar
 from nbtool.tools.values.display_form import has_display
 from nbtool.tools.values.jsonable import JsonConverter, contains_tables, json_text
 from nbtool.tools.values.masked_excerpt import mask_text, restore_text
-from nbtool.tools.values.object_form import MAX_BINARY_BYTES, llm_repr
+from nbtool.tools.values.object_form import MAX_BINARY_BYTES, is_binary, llm_repr
 from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.tools.values.sanitize import strip_controls, without_addresses, without_paths
 from nbtool.tools.values.scalar_form import dtype_kind, is_missing
@@ -149,7 +149,7 @@ def _render(value: Any, budget: int) -> Rendered:
         return Rendered(str.__str__(value))
     if value is None or type(value) in (bool, float, complex):
         return Rendered(repr(value))
-    if isinstance(value, bytes | bytearray | memoryview):
+    if is_binary(value):
         return _render_bytes(bytes(value[: budget * 4]), len(value))
     if isinstance(value, BaseException):
         return Rendered(format_error(value))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from nbtool.tools.values.declared_form import contains_serializer
@@ -31,6 +34,13 @@ SOURCES_OF_DATA = (
 """Methods by which an object gives its data; they are not called, because they may compute or load it."""
 
 
+MAX_VALUES_IN_REPR = 1_000
+"""Number of values from which numpy cuts an array in a representation."""
+
+_CUT_ARRAY = re.compile(r"[,\s]\.\.\.,")
+"""What numpy writes for the values that it leaves out."""
+
+
 def object_form(value: Any) -> tuple[Any, bool]:
     """Return an object as text or data, and whether that is all of it.
 
@@ -52,7 +62,7 @@ def object_form(value: Any) -> tuple[Any, bool]:
         return HIDES_FIELDS.format(kind=describe(value)), False
     text = own_repr(value)
     plain = without_addresses(text)
-    is_whole = plain == text  # an address stands for what is not shown
+    is_whole = plain == text and not _CUT_ARRAY.search(text)  # an address stands for what is not shown
     return plain, is_whole and not is_summary(text) and not _is_source_of_data(value)
 
 
@@ -75,8 +85,26 @@ def own_repr(value: Any) -> str:
     kind: Any = type(value)
     declared = declared_type(kind)
     if declared is kind or kind.__repr__ is not object.__repr__:
-        return repr(value)
+        with _all_digits():
+            return repr(value)
     return f"<{declared.__module__}.{declared.__qualname__} object>"
+
+
+def _all_digits() -> AbstractContextManager[Any]:
+    """Let numpy write the numbers of the arrays in a representation with all their digits, whatever its options are."""
+    if (numpy := sys.modules.get("numpy")) is None:
+        return nullcontext()
+    options: AbstractContextManager[Any] = numpy.printoptions(
+        floatmode="unique", suppress=False, threshold=MAX_VALUES_IN_REPR, formatter=None
+    )
+    return options
+
+
+def is_binary(value: Any) -> bool:
+    """Whether a value is bytes: a view of numbers of another size is a sequence of them."""
+    if isinstance(value, memoryview):
+        return value.ndim == 1 and value.itemsize == 1
+    return isinstance(value, bytes | bytearray)
 
 
 def has_llm_repr(value: Any) -> bool:

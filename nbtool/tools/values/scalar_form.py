@@ -42,6 +42,8 @@ def scalar_form(value: Any) -> Any:
         return shortest_float(content, float_size(value.type)) if isinstance(content, float) else content
     if hasattr(kind, "ndim") and hasattr(kind, "dtype") and hasattr(kind, "item") and value.ndim == 0:
         return _array_scalar(value)
+    if any(base.__name__ == "ExtensionDtype" for base in kind.__mro__) and repr(value).startswith("<"):
+        return str(value)  # the name of a type of pandas
     pandas = sys.modules.get("pandas")
     if kind.__module__.partition(".")[0] == "pandas" and pandas and pandas.api.types.is_scalar(value):
         return str(value)
@@ -82,7 +84,7 @@ def shortest_floats(values: Iterable[Any], size: int) -> Iterator[Any]:
 
 def float_size(dtype: Any) -> int:
     """Return the size in bytes of a type of numbers, by its name; 8 if it is no shorter float."""
-    name = str(dtype).rpartition(".")[2].lower()
+    name = str(dtype).removesuffix("[pyarrow]").rpartition(".")[2].lower()
     if name in ("float32", "float"):  # `float` is the name in pyarrow
         return 4
     return 2 if name in ("float16", "halffloat") else 8
@@ -100,13 +102,13 @@ def _text_of(value: Any) -> str:
 
 def _array_scalar(value: Any) -> Any:
     """Return a number of numpy or the like, or the content of an array without dimensions."""
+    kind = getattr(value.dtype, "kind", "")
+    if kind == "V" and value.dtype.names:
+        return {name: value[name] for name in value.dtype.names}  # of a masked record each field is masked or not
     if getattr(value, "mask", False):
         return None
-    kind = getattr(value.dtype, "kind", "")
     if kind in ("m", "M"):
         return str(value)
-    if kind == "V" and value.dtype.names:
-        return {name: value[name] for name in value.dtype.names}
     if kind == "c":
         return str(value)
     if kind == "f" and value.dtype.itemsize > 8:

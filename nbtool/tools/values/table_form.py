@@ -102,7 +102,7 @@ def _pandas_table(value: Any, max_rows: int, max_columns: int) -> TableForm:
     levels = [] if counts_rows(value.index) else [index.get_level_values(level) for level in range(index.nlevels)]
     return TableForm(
         columns=[value.name] if is_series else list(part.columns),
-        cells=[list(column.array) for column in columns],
+        cells=[list(shortest_floats(column.array, float_size(column.dtype))) for column in columns],
         index=[list(level.array) for level in levels],
         index_names=list(index.names) if levels else (),
         column_names=() if is_series else list(value.columns.names),

@@ -110,13 +110,13 @@ def _describe_dataset(value: Any) -> str | tuple[str, str]:
         f"{shorten(single_line(str(name)), MAX_NAME)} {format_number(size)}" for name, size in value.sizes.items()
     )
     if not hasattr(value, "data_vars"):
-        return f"DataArray, {dtype_name(value.dtype)}, {sizes}"
+        return ", ".join(filter(None, ("DataArray", dtype_name(value.dtype), sizes)))
     names = list(value.data_vars)
     variables = ", ".join(
         f"{shorten(single_line(str(name)), MAX_NAME)} ({dtype_name(value[name].dtype)})" for name in names[:MAX_COLUMNS]
     )
     more = f" and {format_number(len(names) - MAX_COLUMNS)} more" if len(names) > MAX_COLUMNS else ""
-    return f"Dataset, {sizes}", f"{variables}{more}"
+    return ", ".join(filter(None, ("Dataset", sizes))), f"{variables}{more}"
 
 
 def _describe_tensor(value: Any) -> str:

@@ -208,3 +208,35 @@ def test_each_label_differs_from_the_others(labels: list[Any], header: str) -> N
     frame = pd.DataFrame([range(len(labels))], columns=columns)
 
     assert render(frame).text.splitlines()[1] == header
+
+
+@pytest.mark.parametrize("options", [{}, {"precision": 2, "suppress": True, "threshold": 5}])
+def test_an_array_in_a_representation_has_all_its_digits_and_is_marked_where_it_is_cut(options: dict[str, Any]) -> None:
+    with np.printoptions(**options):
+        short, long = render(np.poly1d([0.123456789012345, 1e-12])), render([np.poly1d(np.arange(1, 3_000))])
+
+    assert "1.23456789012345e-01" in short.text
+    assert "1.00000000000000e-12" in short.text
+    assert short.is_complete
+    assert ", ...," in long.text
+    assert not long.is_complete
+
+
+def test_floats_of_four_bytes_in_arrow_columns_of_pandas_have_no_digits_that_they_have_not() -> None:
+    assert render(pd.Series([0.1, None], dtype="float[pyarrow]")).text.splitlines()[1:] == ["0.1", "<NA>"]
+
+
+def test_the_types_of_the_columns_of_a_frame_are_names() -> None:
+    types = render(pd.DataFrame({"a": [1], "b": pd.array(["x"], dtype="string")}).dtypes)
+
+    assert types.text.splitlines()[1:] == ["a,dtype('int64')", "b,string"]
+    assert types.is_complete
+
+
+def test_a_view_of_numbers_is_cut_as_a_list_and_one_that_cannot_be_read_is_described() -> None:
+    numbers = render([memoryview(np.arange(100_000))], 200)
+
+    assert "more items" in numbers.text
+    assert not numbers.is_complete
+    assert render([memoryview(np.array(1)), 2]).text == '["memoryview (rendering it failed: TypeError)", 2]'
+    assert render(memoryview(np.arange(4).reshape(2, 2))).text == "[[0, 1], [2, 3]]"

@@ -70,7 +70,8 @@ KINDS: dict[str, tuple[Kind, ...]] = {
         Kind("Decimal('1.10')"), Kind("Fraction(1, 3)"), Kind("UUID(int=1)"), Kind("PurePosixPath('a/b')"),
         Kind("Color.RED"), Kind("(1, 'x')"), Kind("[1, 'x', None]", (*BOTH, "in a cell")), Kind("frozenset([1])"),
         Kind("{1: 'a', '1': 'b'}", BOTH), Kind("{None: 1, 'None': 2}", BOTH), Kind("deque([1])", BOTH),
-        Kind("range(3)"), Kind("array('d', [0.5])", BOTH), Kind("Point(1.5, [1])", (*BOTH, "in a cell")),
+        Kind("range(3)"), Kind("array('d', [0.5])", BOTH),
+        Kind("memoryview(array('i', [1, 2]))", BOTH), Kind("Point(1.5, [1])", (*BOTH, "in a cell")),
         Kind("object()", (*BOTH, "in a cell")), Kind("len"), Kind("ValueError('bad')", BOTH),
     ),
     "Iterators that a tool returns": (
@@ -86,12 +87,14 @@ KINDS: dict[str, tuple[Kind, ...]] = {
         Kind("np.array([[1, 2], [3, 4]])", (*BOTH, "in a cell")), Kind("np.array([0.1, np.nan])", BOTH),
         Kind("np.array([0.1], 'f4')", BOTH), Kind("np.ma.array([1, 2], mask=[0, 1])", BOTH),
         Kind("np.array([(1, 'a')], [('x', 'i4'), ('y', 'U1')])", BOTH), Kind("np.array(['2024-02-29'], 'M8[D]')", BOTH),
+        Kind("np.ma.array([(1, 2)], [('x', 'i4'), ('y', 'i4')], mask=[(1, 0)])", BOTH),
         Kind("np.zeros((0, 3))", BOTH), Kind("np.arange(10_000)", BOTH),
     ),
     "pandas": (
         Kind("pd.NA"), Kind("pd.NaT"), Kind("pd.Timestamp('2024-02-29 12:30:00.000000001')"),
         Kind("pd.Timestamp('2024-02-29', tz='Europe/Berlin')"), Kind("pd.Timedelta(1, 'ns')"),
         Kind("pd.Period('2024-02')"), Kind("pd.Interval(0, 0.5)"), Kind("pd.offsets.MonthEnd()"),
+        Kind("pd.StringDtype()", BOTH),
         Kind("pd.Series([0.1, None])", BOTH), Kind("pd.Series([1], index=['a'], name='n')", BOTH),
         Kind("pd.Series(['x', 'x']).value_counts()", BOTH), Kind("pd.Series(['a', None], dtype='category')", BOTH),
         Kind("pd.Series([1, None], dtype='Int64')", BOTH), Kind("pd.Series(['', None, 'None'], dtype=object)", BOTH),
@@ -116,7 +119,10 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     ),
     "xarray": (
         Kind("xr.DataArray([[0.1, 2]], dims=('x', 'y'), coords={'x': [10]}, name='q')", BOTH),
-        Kind("xr.Dataset({'a': ('x', [0.123456789, 2])})", BOTH),
+        Kind("xr.Dataset({'a': ('x', [0.123456789, 2])})", BOTH), Kind("xr.DataArray(1.5)", BOTH),
+        Kind("xr.DataArray(1.5, name='q', coords={'x': 10}, attrs={'units': 'K'})", BOTH),
+        Kind("xr.DataArray([[1, 2]], coords={'x': ['a'], 'y': [3, 4]}, dims=('x', 'y')).stack(p=('x', 'y'))", BOTH),
+        Kind("xr.Dataset({'a': ('x', np.arange(10_000))}, attrs={'units': 'K'})", BOTH),
     ),
     "What a notebook displays": (
         Kind("Markdown('**hi**')", BOTH), Kind("HTML('<b>hi</b>')", BOTH), Kind("Math('x^2')", BOTH),
@@ -151,7 +157,7 @@ that tells a number from its neighbours is there.
   attached for a model that sees: eight of up to 4.19 MB. They pass the gate of the result, and the policy, like its
   text. To a model that takes none, the result says so.
 - A class says what a model reads by `_repr_llm_`. Records (pydantic, msgspec, attrs, dataclasses) are what their
-  class lets out.
+  class lets out, also as arguments of an exception whose text Python makes of them.
 
 `NBTOOL_RECORD=1 pytest tests/tools/values/test_value_table.py` writes this page, and the tests compare it with what
 is read, under the oldest and the newest versions of the libraries.
