@@ -243,7 +243,11 @@ def describe_value(value: Any) -> str:
 
 
 def _position_of_wrong(kind: Kind, value: Any) -> tuple[str, Any] | None:
-    """Return where in a list or a dict the first wrong value is, and that value."""
+    """Return where in a list or a dict the first wrong value is, and that value: of a dict a key that is no text."""
+    if isinstance(value, dict) and kind.take({}) is not REFUSED:
+        keys = [name for name in value if not isinstance(name, str)]
+        if keys:
+            return "as a key", keys[0]
     if kind.item is None or not isinstance(value, list | tuple | dict) or len(value) > MAX_MEMBERS:
         return None
     if isinstance(value, dict):

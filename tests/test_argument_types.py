@@ -406,6 +406,8 @@ def test_right_values_are_taken_in_each_of_their_forms(make: Callable[[], object
         (lambda: Chat(history="copact"), "Pass one of 'compact', 'native'"),
         (lambda: Privacy(names=["Ada", 5]), "names cannot be a list with 5 at position 1."),
         (lambda: Chat(headers={"a": 5}), "headers cannot be a dict with 5 under 'a'."),
+        (lambda: Chat(headers={5: "a"}), "headers cannot be a dict with 5 as a key."),
+        (lambda: Chat(options={1: 2}), "options cannot be a dict with 1 as a key."),
         (lambda: Chat(system=awaited()), "Await it first."),
         (lambda: tool(run=awaited), "run cannot be an async function."),
     ],

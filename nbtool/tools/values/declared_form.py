@@ -305,6 +305,8 @@ def _shown_fields(value: Any) -> dict[str, Any] | None:
         return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(kind) if field.repr}
     if hasattr(kind, "__attrs_attrs__"):
         return {one.name: _shown(one.repr, getattr(value, one.name, None)) for one in kind.__attrs_attrs__ if one.repr}
+    if isinstance(value, tuple) and hasattr(kind, "n_sequence_fields"):
+        return {name: getattr(value, name) for name in kind.__match_args__}  # such as the result of `os.stat`
     if isinstance(value, tuple) and isinstance(names := getattr(kind, "_fields", None), tuple):
         return dict(zip(names, value, strict=False))
     return None

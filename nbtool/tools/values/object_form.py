@@ -61,6 +61,8 @@ def object_form(value: Any) -> tuple[Any, bool]:
     if contains_serializer(value):
         return HIDES_FIELDS.format(kind=describe(value)), False
     text = own_repr(value)
+    if is_summary(text) and not _is_source_of_data(value) and not is_summary(written := str(value)):
+        return written, False  # it says more than that representation, and maybe not all
     plain = without_addresses(text)
     is_whole = plain == text and not _CUT_ARRAY.search(text)  # an address stands for what is not shown
     return plain, is_whole and not is_summary(text) and not _is_source_of_data(value)

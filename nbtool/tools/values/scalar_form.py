@@ -92,7 +92,8 @@ def float_size(dtype: Any) -> int:
 
 def dtype_kind(value: Any) -> str:
     """Return the kind of a value of numpy, such as `f` for a float; empty for other values."""
-    return str(getattr(getattr(value, "dtype", None), "kind", ""))
+    has_dtype = hasattr(type(value), "dtype")  # asked of the class: `__getattr__` of an object may raise anything
+    return str(getattr(value.dtype, "kind", "")) if has_dtype else ""
 
 
 def _text_of(value: Any) -> str:

@@ -12,6 +12,7 @@ import enum
 import json
 import pathlib
 import sys
+import time
 import types
 import uuid
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ from nbtool.tools.values.model_text import (
     render_or_preview,
     truncate,
 )
+from nbtool.tools.values.result_media import extract_media
 from nbtool.tools.values.type_and_shape import LIBRARIES, describe
 from tests.cpu_time import run_within
 
@@ -388,6 +390,32 @@ def test_a_generator_is_not_complete_and_any_other_object_is_an_object() -> None
     assert render(print).is_object
     assert render(Image).is_object
     assert render(decimal.Decimal).is_object
+
+
+class Remote:
+    def __getattr__(self, name: str) -> Any:
+        raise ConnectionError(name)
+
+
+def test_an_object_that_raises_at_each_attribute_is_described() -> None:
+    assert render(Remote()).text == f"<{__name__}.Remote object>"
+    assert render([Remote(), 2]).text == f'["<{__name__}.Remote object>", 2]'
+    assert extract_media(Remote()) == extract_media(object())
+
+
+class Letter:
+    def __str__(self) -> str:
+        return "Dear Ada, …"
+
+
+def test_an_object_with_a_text_of_its_own_beside_the_default_representation_is_that_text_in_part() -> None:
+    assert render(Letter()).text == "Dear Ada, …"
+    assert not render(Letter()).is_complete
+
+
+def test_a_tuple_of_the_system_with_named_fields_has_their_names() -> None:
+    assert json.loads(render(time.gmtime(0)).text)["tm_year"] == 1970
+    assert json.loads(render([pathlib.Path().stat()]).text)[0].keys() >= {"st_mode", "st_size"}
 
 
 def test_the_notes_of_an_error_follow_its_message() -> None:
