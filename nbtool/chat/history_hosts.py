@@ -74,15 +74,36 @@ def check_recipient(
     if is_named:
         conversation.named_hosts[name] = host
         return
-    if model.is_named and conversation.named_hosts.setdefault(name, host) == host:
-        return
-    for turn in reversed(history):
-        former = host_of(turn, conversation.tree)
-        if former is None:
-            continue
-        if former == host:
-            return
-        raise _refusal(turn, former, model, host)
+    if held := _held_by(conversation, history, model, host):
+        raise _refusal(*held, model, host)
+    if model.is_named:
+        conversation.named_hosts.setdefault(name, host)
+
+
+def describe_recipient(conversation: Conversation, history: Sequence[Turn], model: Model) -> str:
+    """Return who has the history, and that the host of the model gets it only once it is named; empty if it may."""
+    try:
+        host = model.destination
+    except NbtoolError:
+        return ""
+    if not host or not (held := _held_by(conversation, history, model, host)):
+        return ""
+    turn, former = held
+    return (
+        f"with {_shown(former) if former else UNKNOWN_HOST} ({_shown(turn.model)}); not sent to {_shown(host)} "
+        f"until you name it: `%%chat {_option(model.name)}`"
+    )
+
+
+def _held_by(conversation: Conversation, history: Sequence[Turn], model: Model, host: str) -> tuple[Turn, str] | None:
+    """Return the latest turn that was sent, and the host that has it, if that is another one that nobody has named."""
+    if model.is_in_kernel:
+        return None
+    if model.is_named and conversation.named_hosts.get((model.name, model.base_url or ""), host) == host:
+        return None
+    hosts = ((turn, host_of(turn, conversation.tree)) for turn in reversed(history))
+    turn, former = next(((turn, former) for turn, former in hosts if former is not None), (None, None))
+    return (turn, former) if turn is not None and former is not None and former != host else None
 
 
 def new_host_notice(history: Sequence[Turn], tree: Tree[Turn], model: Model, endpoint: Endpoint) -> str:

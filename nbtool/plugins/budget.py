@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, inf
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from nbtool.annotation_kinds import NOT_NEGATIVE, POSITIVE, Count
-from nbtool.argument_check import check_arguments
+from nbtool.annotation_kinds import CHECKED_INSIDE, NOT_NEGATIVE, POSITIVE, Count
+from nbtool.argument_check import check_arguments, check_value
 from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chain.price_check import model_id, require_known_cost
 from nbtool.chain.request_size import text_size
-from nbtool.chain.usage_meter import CountedReply
+from nbtool.chain.usage_meter import RAISE_BUDGET, CountedReply
 from nbtool.errors import BadUsage, LimitReached
-from nbtool.events import CallFinished, CallStatus
+from nbtool.events import CallDecided, CallFinished, CallStatus
 from nbtool.ids import new_id
 from nbtool.messages import Usage
 from nbtool.text import count_of
 from nbtool.tools.approval import Approver, AskFunction, Denied
+from nbtool.tools.approval.decisions import BY_NOBODY
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
@@ -39,6 +41,8 @@ PRICES_FIX = (
     "Prices are US dollars per million tokens: `from nbtool.plugins import Price` and "
     "`prices={'openai:gpt-5-mini': Price(input=0.25, output=2.00)}`."
 )
+
+APPROVE_MORE = "Approve more when asked."
 
 EXPECTED_OUTPUT = 1_000
 """Tokens of output that a request is assumed to use at least; more, once a reply was larger."""
@@ -127,13 +131,13 @@ class Budget:
     hook_seconds: ClassVar[float | None] = None  # it waits for a person
     runs_on_loop: ClassVar[bool] = True
 
-    tokens: Count | None = None
-    usd: Annotated[float, POSITIVE] | None = None
+    tokens: Annotated[int | None, CHECKED_INSIDE] = None
+    usd: Annotated[float | None, CHECKED_INSIDE] = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     ask: Approver | AskFunction | None = None
     spent: Usage = field(default_factory=Usage, init=False)
     cost: float = field(default=0.0, init=False)
-    fix: str = field(default="Approve more when asked.", init=False, repr=False)
+    fix: str = field(default="", init=False, repr=False)
     _limits: tuple[float, float] = field(init=False, repr=False)
     _unpriced: int = field(default=0, init=False, repr=False)
     _reserved: dict[str, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
@@ -141,6 +145,8 @@ class Budget:
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.tokens = _checked_amount("tokens", Count | None, self.tokens)
+        self.usd = _checked_amount("usd", Annotated[float, POSITIVE] | None, self.usd)
         if self.tokens is None and self.usd is None:
             raise BadUsage("A budget needs tokens or usd.", fix="Budget(usd=0.50)")
         self._raise_limit()
@@ -177,8 +183,9 @@ class Budget:
             self._release(turn)
             await self._changed.wait_for(lambda: not self._reserved or self._has_room(self._estimate(size, turn)))
             if reason := self._exceeded_reason():
-                if not await self._ask_for_more(reason, request.turn):
-                    raise LimitReached(f"{reason} No further request was sent.", fix=self.fix)
+                decision = await self._ask_for_more(reason, request.turn)
+                if decision.verdict != "approved":
+                    raise LimitReached(f"{reason} No further request was sent.", fix=self.fix or _way_on(decision))
                 self._raise_limit()
             self._reserved[turn.turn_id] = self._estimate(size, turn)
 
@@ -265,17 +272,46 @@ class Budget:
             return "The cost of the last reply is unknown (no usage or no price), so the budget cannot be checked."
         return ""
 
-    async def _ask_for_more(self, reason: str, turn: TurnContext) -> bool:
+    async def _ask_for_more(self, reason: str, turn: TurnContext) -> CallDecided:
         """Ask for an approval as for a sensitive call, and close its row in the view."""
         service = turn.approvals or ToolRuntime(Toolset("none", []), Variables(), turn.emit)
         call_id, text = new_id("budget"), f"{reason} Allow the same amount again?"
         decision = await service.request_approval(
             call_id, "budget", text, description="Spend more than the budget.", approver=self.ask
         )
-        is_allowed = decision.verdict == "approved"
-        status: CallStatus = "ok" if is_allowed else "denied"
+        status: CallStatus = "ok" if decision.verdict == "approved" else "denied"
         await turn.emit(CallFinished(call_id, "budget", turn.meter.rounds, status, reason, reason=decision.reason))
-        return is_allowed
+        return decision
+
+
+def _checked_amount(name: str, annotation: Any, amount: Any) -> Any:
+    """Return an amount of a budget as the annotated type.
+
+    Raises:
+        BadUsage: it is of another form; if that is one of dollars, the fix names them.
+    """
+    try:
+        return check_value("Budget", name, annotation, amount)
+    except BadUsage as error:
+        if not (dollars := _dollars_in(amount)) or (name == "usd" and not isinstance(amount, str)):
+            raise
+        raise BadUsage(error.message, fix=f"{error.fix} Dollars are `Budget(usd={dollars:g})`.") from None
+
+
+def _dollars_in(amount: object) -> float:
+    """Return the dollars that an amount stands for: a text with their sign, or a fraction of a token; 0 for none."""
+    if isinstance(amount, str) and amount.startswith("$"):
+        with suppress(ValueError):
+            dollars = float(amount[1:].replace(",", ""))
+            return dollars if 0 < dollars < inf else 0.0
+    return amount if isinstance(amount, float) and amount > 0 and amount % 1 > 0 else 0.0
+
+
+def _way_on(decision: CallDecided) -> str:
+    """Return how to go on after a budget was not raised; of one that nobody could be asked about, what to change."""
+    if decision.by != BY_NOBODY:
+        return APPROVE_MORE
+    return f"{decision.reason} Or give the chat a new budget with a larger amount."
 
 
 def shared_budget(limits: Limits) -> Budget | None:
@@ -286,4 +322,6 @@ def shared_budget(limits: Limits) -> Budget | None:
     if limits.tokens is None and limits.cost is None:
         return None
     tokens = None if limits.tokens is None else ceil(limits.tokens)
-    return Budget(tokens=tokens, usd=limits.cost, ask=lambda _: Denied("the budget of the turn is used up"))
+    budget = Budget(tokens=tokens, usd=limits.cost, ask=lambda _: Denied("the budget of the turn is used up"))
+    budget.fix = RAISE_BUDGET
+    return budget

@@ -219,3 +219,40 @@ def test_a_budget_without_a_price_names_the_unit_the_import_and_the_model_with_i
     assert "US dollars per million tokens" in turn.error.fix
     assert "from nbtool.plugins import Budget, Price" in turn.error.fix
     assert "{'lab:large': Price(input=0.25, output=2.00)}" in turn.error.fix
+
+
+def test_a_budget_that_nobody_could_be_asked_about_names_an_approver_and_a_new_budget() -> None:
+    with ScriptedWire([reply("One.", 100)]) as wire:
+        chat = Chat(wire=wire, plugins=[Budget(tokens=10)])
+        chat.send("Go.")
+        unasked = str(chat.send("Go.").error)
+        chat.approver = lambda _: Denied("no")
+        refused = str(chat.send("Go.").error)
+
+    assert "asked" not in unasked
+    assert "Pass `approver=` to the chat. Or give the chat a new budget with a larger amount." in unasked
+    assert refused.endswith("Approve more when asked.")
+
+
+@pytest.mark.parametrize(
+    ("amounts", "expected"),
+    [
+        ({"tokens": "$1"}, "Dollars are `Budget(usd=1)`."),
+        ({"tokens": 0.5}, "Dollars are `Budget(usd=0.5)`."),
+        ({"usd": "$1,200.50"}, "Dollars are `Budget(usd=1200.5)`."),
+        ({"tokens": "20000"}, "without quotes: tokens=20000."),
+        ({"usd": "0.5"}, "without quotes: usd=0.5."),
+        ({"tokens": "$"}, "Pass a whole number of at least 1 or None."),
+        ({"tokens": "$nan"}, "Pass a whole number of at least 1 or None."),
+        ({"usd": "$-1"}, "Pass a number greater than 0 or None."),
+        ({"tokens": 2.0}, "Pass a whole number of at least 1 or None."),
+        ({"tokens": True}, "Pass a whole number of at least 1 or None."),
+    ],
+)
+def test_an_amount_of_another_form_is_refused_with_the_form_that_is_meant(
+    amounts: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(BadUsage) as refused:
+        Budget(**amounts)
+
+    assert expected in str(refused.value)

@@ -17,7 +17,7 @@ from nbtool.ids import short_id
 from nbtool.magics.commands.context import Command, CommandContext, format_table, wrap_for_page
 from nbtool.magics.commands.files.exports import open_file
 from nbtool.magics.commands.past_chats.former_model import choose_former_model, take_model
-from nbtool.magics.commands.past_chats.reopen import continue_chat
+from nbtool.magics.commands.past_chats.reopen import TURN_ID, chat_of_turn, continue_chat, not_on_the_line
 from nbtool.magics.commands.turns.bind import REPLACE
 from nbtool.text import count_of, shorten
 
@@ -70,9 +70,9 @@ def open_chat(context: CommandContext, args: list[str]) -> str:
     """Continue an old chat here: `open ID` or `open FILE`.
 
     It goes on with its former model, or with the one of `-m MODEL`.
-    An ID as `history chats` lists it, or a FILE from an export. It takes the place of the present chat, which is kept
-    in the history; `-c NAME` continues it under another name. Its messages go to another host than before only if you
-    name a model there.
+    An ID as `history chats` lists it, or that of a turn as `history search` does, or a FILE from an export. It takes
+    the place of the present chat, which is kept in the history; `-c NAME` continues it under another name. Its messages
+    go to another host than before only if you name a model there.
 
     Restores the tree with all versions, its tools where the notebook has functions of the same names, and its exposed
     objects, by reference only, where the notebook has objects of the same names. Nothing is run. Approvals, the right
@@ -85,20 +85,33 @@ def open_chat(context: CommandContext, args: list[str]) -> str:
         context.chat.model.with_changes(model).endpoint()  # raises before anything changes
     if (path := Path(args[0]).expanduser()).is_file():
         return f"{open_file(context, path)}{choose_former_model(context, model)}"
-    matches = journal().read(lambda connection: queries.find_chats(connection, args[0]))
-    if len(matches) != 1:
-        many = "several chat ids start" if matches else "no chat id starts"
-        missing = f"There is no file {path.name!r}, and in" if path.suffix or len(path.parts) > 1 else "In"
-        fix = "`%chat history chats` lists the chats with their ids."
-        raise BadUsage(f"{missing} the journal {many} with {shorten(args[0], 60)!r}.", fix=fix)
-    chat_id, present = matches[0], context.chat
+    chat_id, present = _chat_to_open(args[0], path), context.chat
     former = short_id(present.chat_id) if present.tree.roots and present.chat_id != chat_id else ""
     message = continue_chat(context, context.restart_chat(), chat_id, model=model)
     former_note = f" The chat that was {context.name!r} until now is kept: `%chat open {former}`." if former else ""
-    return wrap_for_page(context.kernel.shell, f"{message}{former_note}")
+    elsewhere = not_on_the_line(context.chat, args[0])
+    return wrap_for_page(context.kernel.shell, f"{message}{elsewhere}{former_note}")
 
 
 COMMANDS: dict[str, Command] = {"open": open_chat}
+
+
+def _chat_to_open(begin: str, path: Path) -> str:
+    """Return the id of the chat whose id begins like this, or one of whose turns does.
+
+    Raises:
+        BadUsage: no chat has such an id or turn, or several have.
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
+    matches = journal().read(lambda connection: queries.find_chats(connection, begin))
+    if len(matches) == 1:
+        return matches[0]
+    if not matches and TURN_ID.fullmatch(begin):
+        return chat_of_turn(begin)
+    many = "several chat ids start" if matches else "no chat id starts"
+    missing = f"There is no file {path.name!r}, and in" if path.suffix or len(path.parts) > 1 else "In"
+    fix = "`%chat history chats` lists the chats with their ids."
+    raise BadUsage(f"{missing} the journal {many} with {shorten(begin, 60)!r}.", fix=fix)
 
 
 def _chat_list(*, everywhere: bool) -> str:

@@ -140,6 +140,15 @@ def has_turn(chat: Chat, turn: str) -> bool:
     return any(version.turn_id.startswith(turn) for node in chat.tree.nodes() for version in node.versions)
 
 
+def not_on_the_line(chat: Chat, turn: str) -> str:
+    """Return a note that the turn by whose id a chat was opened is of another branch; empty if it is on the line."""
+    if not TURN_ID.fullmatch(turn) or not has_turn(chat, turn):
+        return ""
+    if any(node.turn and node.turn.turn_id.startswith(turn) for node in chat.tree.active_path):
+        return ""
+    return f" The turn {short_id(turn)} is not on it: `%chat switch {short_id(turn)}` goes there."
+
+
 def _turn_events(chat_id: str, turn: str) -> Iterable[tuple[str, Event]]:
     return journal().read(lambda connection: queries.turn_events(connection, chat_id, turn))
 

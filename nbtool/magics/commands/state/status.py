@@ -8,6 +8,7 @@ from pathlib import Path
 from nbtool.blocks.sanitize import one_line
 from nbtool.chain.price_check import price_example
 from nbtool.chat.chat import Chat
+from nbtool.chat.history_hosts import describe_recipient
 from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
@@ -58,6 +59,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         ("model", f"{chat.model.name} ({chat.model.reason})"),
         *_way_back(context),
         ("host", _host(chat)),
+        *_history_host(chat),
         *_forced_settings(chat),
         ("tools", _tool_names(chat)),
         ("variables", "" if chat.exposed_variables() else "none"),
@@ -187,6 +189,13 @@ def _host(chat: Chat) -> str:
         return chat.model.destination or IN_THIS_KERNEL
     except NbtoolError as error:
         return str(error)
+
+
+def _history_host(chat: Chat) -> list[tuple[str, str]]:
+    """Return which host has the history, if the one of the model does not get it before it is named."""
+    line = [node.turn for node in chat.tree.active_path if node.turn and not node.hidden]
+    held = describe_recipient(chat.conversation, line, chat.model)
+    return [("  history", held)] if held else []
 
 
 def _way_back(context: CommandContext) -> list[tuple[str, str]]:

@@ -263,3 +263,53 @@ def test_a_replay_that_misses_sends_no_history_to_a_default_that_was_found(
 
     assert len(replayed) == 1
     assert hosts.asked == (1, 0)
+
+
+@pytest.mark.promise("history-host")
+@pytest.mark.parametrize("ambient", AMBIENT)
+def test_status_says_which_host_has_the_history_and_which_does_not_get_it(
+    ambient: str, shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new_kernel(shell, hosts, ("beta",), ambient)
+    if ambient == "a key":
+        hosts.environment.setenv("NBTOOL_MODEL", "beta:m")
+    run_command(shell, f"open {chat_id}", capsys)
+
+    before = " ".join(run_command(shell, "status", capsys).split())
+    say(shell, "-m beta:m", capsys)
+    after = run_command(shell, "status", capsys)
+
+    alpha, beta = netloc(hosts.alpha), netloc(hosts.beta)
+    assert f"with {alpha} (alpha:m); not sent to {beta} until you name it: `%%chat -m beta:m`" in before
+    assert "until you name it" not in after
+
+
+def test_a_chat_is_opened_by_the_id_of_one_of_its_turns(
+    shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run_command(shell, "history search secret", capsys).split()[0]
+    new_kernel(shell, hosts, ("alpha",), "a key")
+
+    opened = run_command(shell, f"open {found}", capsys)
+    shell.run_cell("%chat open turn_0000ffff")
+    unknown = capsys.readouterr().err
+
+    assert opened.startswith(f"{chat_id} continues here as 'main': 1 turn on its line.")
+    assert "is not on it" not in opened
+    assert "The turn turn_0000ffff is neither in this chat nor in the journal." in unknown
+
+
+@pytest.mark.usefixtures("chat_id")
+def test_a_chat_that_is_opened_by_a_turn_of_another_branch_says_how_to_go_there(
+    shell: Any, hosts: TwoHosts, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = short_id(kernel_chats(shell).chat("main").tree.active_path[0].turn.turn_id)
+    run_command(shell, "branch", capsys)
+    say(shell, "", capsys)
+    new_kernel(shell, hosts, ("alpha",), "a key")
+
+    opened = " ".join(run_command(shell, f"open {first}", capsys).split())
+    switched = run_command(shell, f"switch {first}", capsys)
+
+    assert f"The turn {first} is not on it: `%chat switch {first}` goes there." in opened
+    assert switched.startswith("Switched to")
