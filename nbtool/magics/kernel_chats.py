@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from argparse import Namespace as Flags
 from collections.abc import Callable
 from functools import partial
@@ -115,7 +116,9 @@ class KernelChats:
             names = sorted({DEFAULT_CHAT, *self.chats, *own})
             near = difflib.get_close_matches(name, names, n=1)
             fix = (
-                f"Did you mean {near[0]}?" if near else f"`%%chat -c {name}` starts one; there are {', '.join(names)}."
+                f"Did you mean {near[0]}?"
+                if near
+                else f"`%%chat -c {shlex.quote(name)}` starts one; there are {', '.join(names)}."
             )
             raise BadUsage(f"There is no chat called {name!r}.", fix=fix)
         self.current = name
@@ -225,6 +228,9 @@ def _extract_chat_name(args: list[str]) -> tuple[str | None, list[str]]:
     at = next((at for at, word in enumerate(args) if word in ("-c", "--chat")), -1)
     if at < 0:
         return None, args
-    if len(args) <= at + 1:
+    name, rest = args[at + 1 : at + 2], [*args[:at], *args[at + 2 :]]
+    if not name or not name[0].strip():
         raise BadUsage("%chat -c takes the name of a chat.", fix="`%chat -c NAME history`")
-    return args[at + 1], [*args[:at], *args[at + 2 :]]
+    if any(word in ("-c", "--chat") for word in rest[:2]):
+        raise BadUsage("%chat takes one `-c NAME`, and two were given.", fix="`%chat -c NAME history`")
+    return name[0], rest

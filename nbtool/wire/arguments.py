@@ -41,11 +41,14 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def single_object(arguments: str) -> str:
-    """Return the arguments of a call without what a server sent of them twice.
+    """Return the arguments of a call without what a server sent of them twice, or encoded twice.
 
     Gateways pass the empty start of a content block on (`{}` before the object), and send all arguments once more at
-    the end of their pieces. A text with two different objects is returned as it is.
+    the end of their pieces; some servers send the text of an object as a JSON text. A text with two different objects
+    is returned as it is.
     """
+    if arguments.lstrip().startswith('"') and (text := _held_object(arguments)):
+        return text
     if not _REPETITION.search(arguments):
         return arguments
     decoder, chosen, last, at = json.JSONDecoder(), "", None, _skip_space(arguments, 0)
@@ -59,6 +62,16 @@ def single_object(arguments: str) -> str:
             return arguments
         chosen, last, at = arguments[at:end], value, _skip_space(arguments, end)
     return chosen
+
+
+def _held_object(arguments: str) -> str:
+    """Return the object with members that a JSON text holds; empty for any other text."""
+    try:
+        text = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return ""
+    is_object = isinstance(text, str) and text.lstrip().startswith("{") and bool(parse_arguments(text)[0])
+    return text if is_object else ""
 
 
 def _skip_space(text: str, at: int) -> int:

@@ -249,9 +249,7 @@ def test_a_budget_that_nobody_could_be_asked_about_names_an_approver_and_a_new_b
         ({"tokens": True}, "Pass a whole number of at least 1 or None."),
     ],
 )
-def test_an_amount_of_another_form_is_refused_with_the_form_that_is_meant(
-    amounts: dict[str, Any], expected: str
-) -> None:
+def test_an_amount_of_another_form_is_refused_with_the_right_form(amounts: dict[str, Any], expected: str) -> None:
     with pytest.raises(BadUsage) as refused:
         Budget(**amounts)
 

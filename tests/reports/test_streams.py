@@ -290,3 +290,44 @@ def test_a_half_complete_answer_is_called_so() -> None:
 
     assert "ends before it is complete" in str(turn.error)
     assert "ends before it is complete" in json.dumps(server.requests[1].json["messages"][-1])
+
+
+# --- tokens, arguments and events of another form -------------------------------------------------------------------
+
+
+def test_a_token_that_arrives_as_a_number_is_in_the_answer() -> None:
+    """cloudflare/ai#651, cloudflare/ai#655: `delta.content` is 6 or 0.005. Right: `$0.005 [60]`. Before: wrong."""
+    turn, _ = ask(streamed(*(chunk({"content": one}) for one in ("$", 0.005, " [", 6, 0, "]")), chunk({}, "stop")))
+
+    assert turn.text == "$0.005 [60]"
+
+
+def test_reasoning_that_is_an_object_is_shown() -> None:
+    """envoyproxy/ai-gateway#1222: `reasoning_content` is `{"text": …}`. Right: the thinking. Before: wrong."""
+    thoughts = [chunk({"reasoning_content": {"text": one}}) for one in ("I need ", "27*5")]
+    turn, _ = ask(streamed(*thoughts, chunk({"content": "135"}), chunk({}, "stop")))
+
+    assert (turn.thinking, turn.text) == ("I need 27*5", "135")
+
+
+def test_arguments_that_are_encoded_twice_are_those_arguments() -> None:
+    """quarkiverse/quarkus-langchain4j#2642, FoundationAgents/OpenManus#989: twice. Right: it runs. Before: wrong."""
+    twice = json.dumps(json.dumps({"city": "Oslo"}))
+    turn, _ = ask(streamed(chunk(call(0, "A", "weather", twice)), chunk({}, "tool_calls")), said("done"))
+
+    assert (RUNS, turn.text) == (["Oslo"], "done")
+
+
+def test_a_field_name_before_the_data_once_more_is_no_data() -> None:
+    """openclaw/openclaw#97474: a gateway sends `data: data: {…}`. Right: the answer. Before: wrong."""
+    body = stream(chunk({"content": "hi"}), chunk({}, "stop")).replace(b"data: ", b"data: data: ")
+    turn, _ = ask([head(), body])
+
+    assert turn.text == "hi"
+
+
+def test_a_comment_that_a_gateway_passes_on_as_an_event_is_no_data() -> None:
+    """mnfst/llm-gateway#2053: `data: : OPENROUTER PROCESSING`. Right: ignored. Before: wrong."""
+    turn, _ = ask([head(), b"data: : OPENROUTER PROCESSING\n\n" + stream(chunk({"content": "hi"}), chunk({}, "stop"))])
+
+    assert turn.text == "hi"

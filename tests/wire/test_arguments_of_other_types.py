@@ -136,3 +136,22 @@ def test_null_means_no_arguments(way: str) -> None:
 
     assert made.args == {}
     assert made.runnable
+
+
+@pytest.mark.parametrize("way", [way for way in WHOLE if way != "gemini pieces"])
+def test_an_object_that_is_encoded_twice_is_that_object_in_every_dialect(way: str) -> None:
+    text = json.dumps({"n": 'a "b"'})
+    (made,) = WHOLE[way](text if way == "gemini" else json.dumps(text)).calls  # Gemini has objects there, and no texts
+
+    assert made.args == {"n": 'a "b"'}
+    assert made.arguments == text
+    assert made.runnable
+
+
+@pytest.mark.promise("strict-arguments")
+@pytest.mark.parametrize("text", ['"{"', '"{}"', '"{} {}"', '"{\\"n\\": NaN}"', '"\\"{}\\""', '"[{}]"'])
+def test_a_text_that_holds_no_object_stays_refused(text: str) -> None:
+    (made,) = chat_whole(text).calls
+
+    assert not made.runnable
+    assert made.arguments == text

@@ -60,7 +60,8 @@ def check_options(name: str, args: list[str]) -> None:
     """
     options = OPTIONS.get(name, frozenset())
     for arg in args if name not in FREE_TEXT else ():
-        if arg.startswith("--") and arg not in options:
+        has_value = arg.partition("=")[0] in former_model.MODEL_FLAGS and name == "open"
+        if arg.startswith("--") and arg not in options and not has_value:
             near = difflib.get_close_matches(arg, options, n=1)
             fix = f"Did you mean {near[0]}?" if near else f"See `%chat help`; a file of that name is ./{arg}."
             raise BadUsage(f"Unknown option {arg} of %chat {name}.", fix=fix)

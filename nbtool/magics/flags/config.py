@@ -273,7 +273,14 @@ def _check_least(trait: Any, value: Any) -> None:
 def _from_text(trait: Any, text: str) -> Any:
     """Return the value of a setting from the text of `%chat config`: JSON where the setting takes any value."""
     if not isinstance(trait, Dict | List) and type(trait) is not AnyTrait:
-        return trait.from_string(text)
+        try:
+            return trait.from_string(text)
+        except ValueError:
+            kinds = ((Integer, "a whole number"), (Float, "a number"), (Bool, "true or false"))
+            expected = next((words for kind, words in kinds if isinstance(trait, kind)), "")
+            if not expected:
+                raise
+            raise ValueError(f"expected {expected}") from None
     try:
         return json.loads(text)
     except ValueError:

@@ -12,6 +12,7 @@ import json
 import re
 import shlex
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
@@ -29,6 +30,11 @@ MAX_LINE = 10_000
 
 MAX_SHOWN = 80
 """Characters of unexpected words that an error shows."""
+
+_TYPESET = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u201e"
+"""Dashes and quotation marks that a word processor sets in place of those of a keyboard."""
+
+ONE_LINE = "Remove the backslash at its end: all options stand on one line."
 
 MAX_WORDS = 500
 """Words of a magic's line that are accepted; parsing time grows with their square."""
@@ -63,10 +69,21 @@ class Parser(argparse.ArgumentParser):
         return list(self._actions)
 
     def _nearest(self, message: str) -> str:
+        """Return the flag that is meant; the letter of a short one says nothing of another letter."""
         wrong = re.search(r"(--?[\w-]+)", message)
         flags = [name for action in self.flags() for name in action.option_strings]
-        near = difflib.get_close_matches(wrong[1], flags, n=1, cutoff=0.5) if wrong else []
+        near: list[str] = []
+        if wrong and len(wrong[1]) > 2:
+            near = difflib.get_close_matches(wrong[1].lower(), flags, n=1, cutoff=0.7)
+        elif wrong and wrong[1].lower() in flags:
+            near = [wrong[1].lower()]
         return f"Did you mean {near[0]}?" if near and wrong and near[0] != wrong[1] else "See `%%chat --help`."
+
+
+def _chat_name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"expected the name of a chat, not {text!r}")
+    return text
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -139,6 +156,7 @@ def _add_chat(parser: Parser) -> None:
         "-c",
         "--chat",
         metavar="NAME",
+        type=_chat_name,
         help="conversation to use, or a `Chat` of the notebook (default: main, or `%%chat use`)",
     )
     add("--new", action="store_true", help="start a new conversation")
@@ -299,7 +317,8 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
     try:
         words = split_words(line)
     except ValueError as error:
-        raise BadUsage(f"%%chat: the line cannot be parsed ({error}).", fix="Close the quotation mark.") from None
+        fix = ONE_LINE if line.rstrip().endswith("\\") else "Close the quotation mark."
+        raise BadUsage(f"%%chat: the line cannot be parsed ({error}).", fix=fix) from None
     if len(words) > MAX_WORDS:
         raise BadUsage(
             f"%%chat: the line has {count_of(len(words), 'word')}, above {MAX_WORDS:,}.",
@@ -308,6 +327,12 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
     flags, unknown = parser.parse_known_args(words)
     if any(word.startswith("-") for word in unknown):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if typeset := next((word for word in unknown if word[0] in _TYPESET), ""):
+        plain = f"{'-' if len(typeset.strip(_TYPESET)) == 1 else '--'}{typeset.strip(_TYPESET + '-')}"
+        raise BadUsage(
+            f"%%chat: {shorten(typeset, MAX_SHOWN)!r} has a typeset dash or quotation mark.",
+            fix=f"Type `{shorten(plain, MAX_SHOWN)}`.",
+        )
     if unknown:
         raise BadUsage(
             f"%%chat: {shorten(' '.join(unknown), MAX_SHOWN)!r} is no flag.",
@@ -321,9 +346,12 @@ def budget(text: str | None) -> tuple[int | None, float | None]:
     if text is None:
         return None, None
     try:
-        return (None, float(text.lstrip("$"))) if "." in text or text.startswith("$") else (int(text), None)
+        tokens, dollars = (None, float(text.lstrip("$"))) if "." in text or text.startswith("$") else (int(text), None)
     except ValueError:
+        tokens, dollars = 0, None
+    if not (tokens or dollars or 0) > 0 or dollars == inf:
         raise BadUsage(
-            f"--budget takes a number of tokens or US dollars, not {text!r}.",
+            f"--budget takes a number of tokens or US dollars above 0, not {shorten(text, MAX_SHOWN)!r}.",
             fix="`--budget 0.05` for dollars, `--budget 20000` for tokens.",
-        ) from None
+        )
+    return tokens, dollars

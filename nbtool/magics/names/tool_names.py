@@ -72,7 +72,7 @@ class ToolNames:
             near = near_names(name, spellings(public))
         else:
             near = difflib.get_close_matches(name, public, n=3, cutoff=0.6)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "Run the cell that defines it first."
+        hint = f"Did you mean {' or '.join(near)}?" if near else _how_to_name(name)
         raise BadUsage(f"There is no {wanted} called {name!r} in this notebook.", fix=hint)
 
     def unregistered(self, chat: Chat, mentioned: Iterable[str], added: Iterable[str]) -> list[str]:
@@ -287,3 +287,12 @@ def _add_to_chat(chat: Chat, things: Iterable[Any], patterns: tuple[str, ...]) -
         added = chat.tools.add(thing if source is None else source)
         names += added if source is None else (source.name,)
     return Offer(tuple(names), patterns)
+
+
+def _how_to_name(name: str) -> str:
+    """Return how to give a name that the notebook does not have: define it, or write one where this is none."""
+    if all(part.isidentifier() for part in name.split(".")):
+        return "Run the cell that defines it first." if name.isidentifier() else "Assign it to a name first."
+    return (
+        "Write names, with spaces between them." if "," in name else "Write a name of the notebook, and no expression."
+    )

@@ -52,6 +52,7 @@ class PayloadReader:
         self._body: list[bytes] = []
         self._size = 0
         self._value_count = 0
+        self._held: InvalidReply | None = None  # the error after the values that were returned last
 
     def feed(self, data: bytes) -> list[tuple[str, Any]]:
         """Parse the next bytes and return the values that they complete.
@@ -60,6 +61,7 @@ class PayloadReader:
             nbtool.errors.InvalidReply: an event is not JSON.
             nbtool.errors.ReplyTooLarge: the reply, one event, or the number of events exceeds its limit.
         """
+        self._raise_held()
         self._size += len(data)
         if self._size > MAX_BODY_BYTES:
             raise ReplyTooLarge(f"The reply is larger than {MAX_BODY_BYTES >> 20} MiB.", fix="Ask for less.")
@@ -90,6 +92,7 @@ class PayloadReader:
             nbtool.errors.IncompleteReply: the document is truncated.
             nbtool.errors.InvalidReply: the reply is not JSON.
         """
+        self._raise_held()
         if self._framing == "events":
             return self._final_event()
         if self._framing == "lines":
@@ -142,14 +145,28 @@ class PayloadReader:
             try:
                 values.append((name, from_json(data)))
             except ValueError:
-                self._fallback(name, data, values)
+                try:
+                    self._fallback(name, data, values)
+                except InvalidReply as error:
+                    if not values:
+                        raise
+                    self._held = error
+                    return values
         return values
+
+    def _raise_held(self) -> None:
+        if error := self._held:
+            self._held = None
+            raise error
 
     def _fallback(self, name: str, data: bytes, values: list[tuple[str, Any]]) -> None:
         """Parse what the fast parser rejects: the end mark, an error as plain text, JSON with lone surrogates."""
-        if data.strip() == b"[DONE]":
+        data = _repeated_field(data)
+        if data.strip().upper() == b"[DONE]":
             values.append((name, DONE))
             return
+        if data.startswith(b":"):
+            return  # a comment that a gateway has passed on as an event
         try:
             values.append((name, parse(data)))
         except ValueError:
@@ -193,6 +210,11 @@ class LineBuffer:
     def close(self) -> list[ServerEvent]:
         """Return the last line."""
         return self.feed(b"\n")
+
+
+def _repeated_field(data: bytes) -> bytes:
+    """Return the data of an event whose field a gateway has put before it once more: `data: data: {…}`."""
+    return data[5:] if data.startswith(b"data:") else data
 
 
 def _is_json(line: bytes) -> bool:

@@ -63,3 +63,40 @@ def test_every_command_shows_its_help_after_its_name_and_one_argument(
 
 def test_a_longer_text_with_such_a_word_is_searched_for(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "No match in the journal for 'zyzzyva is -h" in run_command(shell, "history search zyzzyva is -h", capsys)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("%chat -c '' status", "%chat -c takes the name of a chat."),
+        ("%chat -c", "%chat -c takes the name of a chat."),
+        ("%chat -c a -c b status", "%chat takes one `-c NAME`, and two were given."),
+        ("%chat -c a status --chat b", "%chat takes one `-c NAME`, and two were given."),
+        ("%chat use 'a b'", "`%%chat -c 'a b'` starts one"),
+        ("%chat open x --model=practice:fast", "no chat id starts with 'x'"),
+        ("%chat open -mpractice:fast x", "no chat id starts with 'x'"),
+        ("%chat open x --model=", "-m takes a model."),
+        ("%chat open x -m", "-m takes a model."),
+        ("%chat open x --modell=a", "Did you mean --model?"),
+        ("%chat delete --below=1", "Did you mean --below?"),
+        ("%chat history frame for", "'for' is not a valid variable name."),
+        ("%chat config max_rounds 2.5", "max_rounds cannot be '2.5' (expected a whole number)."),
+        ("%chat config timeout x", "timeout cannot be 'x' (expected a number)."),
+        ("%chat config quiet maybe", "quiet cannot be 'maybe' (expected true or false)."),
+        ("%%chat -t f,g\nHi", "Write names, with spaces between them."),
+        ("%%chat -v x,y\nHi", "Write names, with spaces between them."),
+        ("%%chat -t f()\nHi", "Write a name of the notebook, and no expression."),
+        ("%%chat -v x.y\nHi", "Assign it to a name first."),
+        ("%%chat -v frame[0]\nHi", "Did you mean frame or Frame?"),
+        ("%%chat -t f\nHi", "Run the cell that defines it first."),
+    ],
+)
+def test_a_line_of_another_form_is_refused_with_what_to_write(
+    shell: Any, capsys: pytest.CaptureFixture[str], line: str, expected: str
+) -> None:
+    shell.user_ns.pop("f", None)
+    shell.user_ns["frame"] = [1]
+    capsys.readouterr()
+    shell.run_cell(line)
+
+    assert expected in capsys.readouterr().err

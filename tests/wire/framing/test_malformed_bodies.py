@@ -117,3 +117,38 @@ def test_an_empty_list_is_no_reply_and_no_error_of_the_provider(dialect: str) ->
 def test_a_body_that_is_still_compressed_says_so(dialect: str) -> None:
     with pytest.raises(InvalidReply, match=r"compressed \(gzip\)"):
         decode(dialect, gzip.compress(b"data: {}\n\n"))
+
+
+def test_what_came_before_an_event_that_is_no_json_is_kept() -> None:
+    decoder = find_wire("chat").decoder()
+    deltas = decoder.feed(
+        lines(chunk({"content": "Hello"})) + b'data: {"choices": [{"ind\n\n' + lines(chunk({"content": " more"}))
+    )
+
+    assert [delta.text for delta in deltas if isinstance(delta, TextDelta)] == ["Hello"]
+    with pytest.raises(InvalidReply, match="An event of the stream is not JSON"):
+        decoder.feed(lines(chunk({"content": " and more"})))
+
+
+def test_an_error_that_is_held_is_raised_at_the_end_of_the_bytes() -> None:
+    reader = PayloadReader()
+
+    assert [value for _, value in reader.feed(b'data: {"a": 1}\n\ndata: {"b": \n\n')] == [{"a": 1}]
+    with pytest.raises(InvalidReply, match="An event of the stream is not JSON"):
+        reader.close()
+
+
+@pytest.mark.parametrize("odd", [b"data: : OPENROUTER PROCESSING\n\n", b"data: :\n\n"])
+def test_a_comment_that_a_gateway_passes_on_as_an_event_is_ignored(odd: bytes) -> None:
+    reply = decode("chat", odd + lines(chunk({"content": "Hello"})) + odd + b"data: [done]\n\n")
+
+    assert reply.text == "Hello"
+    assert reply.complete
+
+
+def test_the_name_of_a_field_that_a_gateway_repeats_is_no_part_of_the_data() -> None:
+    doubled = lines(chunk({"content": "Hello"})).replace(b"data: ", b"data: data: ")
+    reply = decode("chat", doubled + b"data: data: [DONE]\n\n")
+
+    assert reply.text == "Hello"
+    assert reply.complete

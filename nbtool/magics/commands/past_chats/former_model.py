@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -27,12 +28,15 @@ def take_model(args: list[str]) -> tuple[list[str], str | None]:
     Raises:
         BadUsage: the flag has no value.
     """
-    at = next((at for at, word in enumerate(args) if word in MODEL_FLAGS), -1)
-    if at < 0:
-        return args, None
-    if len(args) <= at + 1:
-        raise BadUsage(f"{args[at]} takes a model.", fix="`%chat open ID -m provider:model`")
-    return [*args[:at], *args[at + 2 :]], args[at + 1]
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument(*MODEL_FLAGS)
+    try:
+        flags, others = parser.parse_known_args(args)
+    except argparse.ArgumentError:
+        flags, others = argparse.Namespace(model=""), []
+    if flags.model == "":
+        raise BadUsage("-m takes a model.", fix="`%chat open ID -m provider:model`")
+    return others, flags.model
 
 
 def choose_former_model(context: CommandContext, named: str | None = None) -> str:

@@ -20,6 +20,7 @@ from nbtool.magics.commands.past_chats.former_model import choose_former_model, 
 from nbtool.magics.commands.past_chats.reopen import TURN_ID, chat_of_turn, continue_chat, not_on_the_line
 from nbtool.magics.commands.turns.bind import REPLACE
 from nbtool.text import count_of, shorten
+from nbtool.view.page_messages import is_valid_name
 
 MAX_LISTED = 50
 """Chats or search hits that are listed, the latest first."""
@@ -165,7 +166,7 @@ def _search_results(text: str) -> str:
 
 
 def _frame(context: CommandContext, name: str = "history", *, replace: bool = False, everywhere: bool = False) -> str:
-    if not name.isidentifier():
+    if not is_valid_name(name):
         raise BadUsage(f"{shorten(name, 60)!r} is not a valid variable name.", fix=USAGE)
     context.kernel.names.check_free(name, replace=replace)
     lines = journal().read(queries.list_turns)

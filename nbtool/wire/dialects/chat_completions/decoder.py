@@ -6,7 +6,6 @@ test in `tests/wire/dialects/chat_completions/`.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from nbtool.errors import InvalidReply, WireError
@@ -23,16 +22,19 @@ from nbtool.events import (
 from nbtool.wire.dialects.chat_completions.audio import UNREADABLE, AudioBuffer
 from nbtool.wire.dialects.chat_completions.provider_tools import SOURCE_FIELDS, ProviderTools
 from nbtool.wire.dialects.chat_completions.reply_fields import (
+    NO_CONTENT,
     STOP_REASONS,
     THINKING_FIELDS,
     Choices,
     ReasoningDetails,
+    content_parts,
     content_text,
     filtered_categories,
     get_field,
     parse_image,
     read_usage,
     thinking_text,
+    thought,
 )
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler, parse_index
 from nbtool.wire.dialects.reply_notices import moderation_notices
@@ -44,7 +46,8 @@ from nbtool.wire.framing.json_payloads import DONE, FIX, PayloadReader
 from nbtool.wire.framing.provider_errors import provider_error
 from nbtool.wire.framing.value_types import require_object, require_objects, wrong_type
 
-_COMMON = frozenset({"role", "content", "tool_calls", *THINKING_FIELDS, "reasoning_details"})
+_REASONING = frozenset({*THINKING_FIELDS, "reasoning_details"})
+_COMMON = frozenset({"role", "content", "tool_calls", *_REASONING})
 
 
 class ChatDecoder:
@@ -207,9 +210,11 @@ class ChatDecoder:
         if len(fragment) == 1 and self._fast_path(fragment, deltas):
             return
         get = fragment.get
-        if get("reasoning_content") or get("reasoning") or get("reasoning_details") or get("reasoning_text"):
+        if not fragment.keys().isdisjoint(_REASONING):
             self._emit_reasoning(fragment, deltas)
-        if content := get("content") or get_field(get("audio"), "transcript"):
+        if (content := get("content")) in NO_CONTENT:
+            content = get_field(get("audio"), "transcript")
+        if content not in NO_CONTENT:
             self._emit_content(content, deltas)
         if calls := get("tool_calls"):
             self._emit_calls(calls, deltas)
@@ -244,19 +249,16 @@ class ChatDecoder:
         self._extra = fragment.get("extra_content") or self._extra
 
     def _emit_content(self, content: Any, deltas: list[Delta]) -> None:
-        """Handle content: a text, parts (Mistral, Databricks), or an object (Cloudflare, with a schema)."""
-        if isinstance(content, str):
-            self._emit_text(content, deltas)
-        elif isinstance(content, dict):
-            self._emit_text(json.dumps(content, ensure_ascii=False), deltas)
-        elif isinstance(content, list):
-            for part in content:
-                if isinstance(part, str):
-                    self._emit_text(part, deltas)
-                elif isinstance(part, dict) and (thinking := thinking_text(part)):
-                    self._emit_thinking("thinking", thinking, deltas, emit=True)
-                elif isinstance(part, dict):
-                    self._emit_text(content_text(part), deltas)
+        for part in content_parts(content):
+            if isinstance(part, str):
+                self._emit_text(part, deltas)
+            elif thinking := thinking_text(part):
+                self._emit_thinking("thinking", thinking, deltas, emit=True)
+            elif part.get("refusal") or "image_url" in part:
+                images = [part] if "image_url" in part else []
+                self._uncommon_fields({"refusal": part.get("refusal"), "images": images}, deltas)
+            else:
+                self._emit_text(content_text(part), deltas)
 
     def _emit_text(self, text: str, deltas: list[Delta]) -> None:
         self._text.append(text)
@@ -270,7 +272,7 @@ class ChatDecoder:
         """Emit a thought once, although several fields may contain it, and keep all fields to send back."""
         is_emitted = False
         for field in THINKING_FIELDS:
-            if (text := fragment.get(field)) and isinstance(text, str):
+            if text := thought(fragment.get(field)):
                 self._emit_thinking(field, text, deltas, emit=not is_emitted)
                 is_emitted = True
         details = fragment.get("reasoning_details")

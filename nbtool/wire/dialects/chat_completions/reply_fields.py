@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
@@ -22,6 +23,9 @@ STOP_REASONS: dict[str, StopReason] = {
     "malformed_function_call": "error",
 }  # fmt: skip
 """The finish reasons of many servers, in lower case."""
+
+NO_CONTENT: tuple[object, ...] = (None, "", [], {})
+"""What stands in the place of a text where there is none; the number 0 is a token of one."""
 
 THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """The fields that contain a model's reasoning; the first with text is shown, all are kept to send back."""
@@ -164,6 +168,26 @@ def filtered_categories(choice: dict[str, Any]) -> str:
 def get_field(value: Any, name: str) -> Any:
     """Return a field of an object; None for anything else."""
     return value.get(name) if isinstance(value, dict) else None
+
+
+def content_parts(content: Any) -> list[str | dict[str, Any]]:
+    """Return what a content consists of: texts and parts.
+
+    It is a text, a part or a list of parts (Mistral, Databricks), or data: an object with a schema, or a number, which
+    is a token of the text (Cloudflare).
+    """
+    if isinstance(content, dict) and content.get("type") != "text":
+        return [json.dumps(content, ensure_ascii=False)]
+    parts = content if isinstance(content, list) else [content]
+    filled = [part for part in parts if part not in NO_CONTENT]
+    return [part if isinstance(part, str | dict) else json.dumps(part, ensure_ascii=False) for part in filled]
+
+
+def thought(value: Any) -> str:
+    """Return the text of a field of reasoning: a text, a number, which is a token, or an object with the text."""
+    if isinstance(value, int | float):
+        return json.dumps(value)
+    return content_text(value)
 
 
 def content_text(part: Any) -> str:

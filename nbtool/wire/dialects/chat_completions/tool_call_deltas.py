@@ -61,7 +61,7 @@ class ToolCallAssembler:
         for position, fragment in enumerate(fragments):
             if len(self._calls) > CALLS_CEILING:
                 break  # the builder of the reply stops at the last of them
-            function = require_object(fragment.get("function") or {}, "The function of a call")
+            function = require_object(fragment.get("function") or _flat_function(fragment), "The function of a call")
             custom = fragment.get("custom")
             if isinstance(custom, dict) and (fragment.get("type") == "custom" or (custom and not function)):
                 function = {"name": custom.get("name"), "arguments": custom.get("input")}
@@ -201,6 +201,11 @@ class ToolCallAssembler:
         elif text:
             self._collect(call, text)
         return [CallDelta(call.key, call_id, name, text, final)]
+
+
+def _flat_function(fragment: dict[str, Any]) -> dict[str, Any]:
+    """Return the name and the arguments of a call that has them beside its id, as the calls of Responses do."""
+    return {field: fragment[field] for field in ("name", "arguments") if field in fragment}
 
 
 def _native(call: _Call) -> dict[str, Any]:

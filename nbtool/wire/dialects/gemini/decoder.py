@@ -203,7 +203,7 @@ class GeminiDecoder(TypedEventDecoder):
     def _stop_reason(self) -> StopReason:
         if self._is_prompt_blocked:
             return "filtered"
-        return STOP_REASONS.get(self._finish_reason, "unknown")
+        return STOP_REASONS.get(self._finish_reason.upper(), "unknown")
 
 
 def _is_call(part: Any) -> bool:

@@ -228,3 +228,13 @@ def test_an_empty_text_brings_nothing_whatever_else_is_in_its_part() -> None:
     reply = read(candidate({"text": "So"}), candidate({"text": "", "videoMetadata": {"fps": 1}}), end())
 
     assert native(reply) == [{"text": "So"}]
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"), [("stop", "end"), ("Stop", "end"), ("max_tokens", "length"), ("safety", "filtered")]
+)
+def test_a_finish_reason_in_small_letters_is_that_reason(reason: str, expected: str) -> None:
+    reply = read(candidate({"text": "Hi"}, finishReason=reason))
+
+    assert reply.stop_reason == expected
+    assert reply.finish_reason == reason
