@@ -221,6 +221,9 @@ def refusal(owner: str, name: str, kind: Kind, value: Any, *, has_default: bool 
     position = _position_of_wrong(kind, value)
     if position:
         shown = f"{type_of(value)} with {describe_value(position[1])} {position[0]}"
+    elif kind.item is not None and isinstance(value, dict) and (keys := [key for key in value if type(key) is not str]):
+        shown = f"a dict with {describe_value(keys[0])} as a key"
+        return BadUsage(f"{owner}: {name} cannot be {shown}.", fix="Make its keys texts.")
     elif kind.has_choices and isinstance(value, str):
         shown = shorten(repr(value), MAX_SHOWN)
     else:

@@ -136,9 +136,10 @@ def has_wrong_item(arguments: tuple[Any, ...], item: Any) -> bool:
 
 
 def is_wrong_note(arguments: tuple[Any, ...], value: Any) -> bool:
-    if CHECKED_INSIDE in arguments:
+    bounds = next((note for note in arguments[1:] if isinstance(note, Range)), None)
+    if bounds is None:
+        assert CHECKED_INSIDE in arguments
         return True  # of the pool: no plugin is among them
-    bounds = next(note for note in arguments[1:] if isinstance(note, Range))
     return is_wrong(arguments[0], value) or not bounds.has(value)
 
 
@@ -472,3 +473,13 @@ def test_the_fix_of_a_wrong_argument_works_where_it_is_named(make: Callable[[], 
 
     assert fix in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "key"), [({1: 2}, "1"), ({None: 2}, "None"), ({b"a": 2}, "a bytes"), ({("a",): 2}, "a tuple")]
+)
+def test_a_dict_with_a_key_that_is_no_text_names_the_key(options: dict[Any, Any], key: str) -> None:
+    with pytest.raises(BadUsage) as refused:
+        Chat(options=options)
+
+    assert str(refused.value) == f"Chat: options cannot be a dict with {key} as a key. Make its keys texts."

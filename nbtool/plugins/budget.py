@@ -42,6 +42,9 @@ PRICES_FIX = (
     "`prices={'openai:gpt-5-mini': Price(input=0.25, output=2.00)}`."
 )
 
+SMALL_COST = 0.001
+"""Dollars below which a cost is shown by its first two digits that are not 0, and not by four decimals."""
+
 APPROVE_MORE = "Approve more when asked."
 
 EXPECTED_OUTPUT = 1_000
@@ -131,8 +134,8 @@ class Budget:
     hook_seconds: ClassVar[float | None] = None  # it waits for a person
     runs_on_loop: ClassVar[bool] = True
 
-    tokens: Annotated[int | None, CHECKED_INSIDE] = None
-    usd: Annotated[float | None, CHECKED_INSIDE] = None
+    tokens: Annotated[Count, CHECKED_INSIDE] | None = None
+    usd: Annotated[float, POSITIVE, CHECKED_INSIDE] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
     ask: Approver | AskFunction | None = None
     spent: Usage = field(default_factory=Usage, init=False)
@@ -267,9 +270,13 @@ class Budget:
                 f"The budget of {count_of(self.tokens or 0, 'token')} is used up: {self.spent.total_tokens:,} in total."
             )
         if self.cost >= dollars:
-            return f"The budget of {self.usd:g} USD is used up: {self.cost:.4f} USD in total."
+            cost = f"{self.cost:.4f}" if self.cost >= SMALL_COST else f"{self.cost:.2g}"
+            return f"The budget of {self.usd:g} USD is used up: {cost} USD in total."
         if self._unpriced:
-            return "The cost of the last reply is unknown (no usage or no price), so the budget cannot be checked."
+            unknown = "cost of the last reply is unknown (no usage or no price)"
+            if self.usd is None:
+                unknown = "usage of the last reply is unknown (the server did not report it)"
+            return f"The {unknown}, so the budget cannot be checked."
         return ""
 
     async def _ask_for_more(self, reason: str, turn: TurnContext) -> CallDecided:

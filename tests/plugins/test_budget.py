@@ -127,7 +127,7 @@ def test_a_reply_whose_cost_is_unknown_is_asked_about(budget: Budget, said: list
         chat.send("Go.")
         turn = chat.send("Go.")
 
-    assert "The cost of the last reply is unknown" in str(turn.error)
+    assert "of the last reply is unknown" in str(turn.error)
 
 
 def test_a_reply_that_breaks_off_counts_as_far_as_it_was_reported() -> None:
@@ -254,3 +254,21 @@ def test_an_amount_of_another_form_is_refused_with_the_right_form(amounts: dict[
         Budget(**amounts)
 
     assert expected in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "replies", "expected"),
+    [
+        ({"tokens": 10}, [["One.", END]], "The usage of the last reply is unknown (the server did not report it), so"),
+        ({"usd": 1}, [["One.", END]], "The cost of the last reply is unknown (no usage or no price), so"),
+        ({"usd": 1e-5}, [reply("One.", 20)], "The budget of 1e-05 USD is used up: 2e-05 USD in total."),
+        ({"usd": 0.01}, [reply("One.", 20_000)], "The budget of 0.01 USD is used up: 0.0200 USD in total."),
+    ],
+)
+def test_the_reason_of_a_budget_is_in_its_own_unit(amounts: dict[str, Any], replies: list[Any], expected: str) -> None:
+    prices = {"scripted": Price(1, 1)}
+    with ScriptedWire(replies) as wire:
+        chat = Chat(wire=wire, plugins=[Budget(**amounts, prices=prices)])
+        turns = [chat.send("Go.") for _ in range(2)]
+
+    assert expected in str(turns[1].error)

@@ -16,6 +16,9 @@ from nbtool.usage import Usage
 MAX_COUNT = 10**15
 """Exclusive bound on a count of tokens; a larger one is no count."""
 
+MAX_DIGITS = 15
+"""Digits of a count that is sent as a text."""
+
 MAX_MODEL_NAME = 200
 """Maximum length of the name of the model that answered, in characters."""
 
@@ -50,7 +53,9 @@ class CumulativeUsage:
 
 
 def count(value: Any) -> int:
-    """Return a count of tokens; 0 for anything else."""
+    """Return a count of tokens, which some servers send as digits; 0 for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= MAX_DIGITS:
+        value = int(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 0 <= value < MAX_COUNT else 0
 

@@ -278,3 +278,15 @@ def test_a_sum_has_the_model_that_all_of_its_parts_have() -> None:
     assert (Usage() + one).model == (one + Usage()).model == "a"
     assert (one + other).model == ""
     assert (one.with_steps((other,)) + one).steps == ()
+
+
+@pytest.mark.parametrize("digits", ["5", "0005"])
+def test_a_count_that_is_sent_as_digits_is_that_count(digits: str) -> None:
+    usage = decode("chat", chat({"prompt_tokens": digits, "completion_tokens": "7"})).usage
+
+    assert (usage.input_tokens, usage.output_tokens) == (5, 7)
+
+
+@pytest.mark.parametrize("text", ["", "5.0", "-5", "\N{FULLWIDTH DIGIT FIVE}", "five", "9" * 16])
+def test_a_count_that_is_another_text_is_none(text: str) -> None:
+    assert decode("chat", chat({"prompt_tokens": text, "completion_tokens": 7})).usage.input_tokens == 0
