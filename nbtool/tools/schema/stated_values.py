@@ -37,6 +37,10 @@ class StatedValues:
         return self.read_other(value)
 
 
+_VALUES_OF = {"literal": "expected", "enum": "members"}
+"""Where a node has its values, by its type."""
+
+
 def admit_stated(node: Node) -> Node:
     """Return a node of pydantic's core schema that takes what a model writes for literals, members and integers."""
     if node.get("type") == "dict" and (stated := _values_of(_unwrapped(node.get("keys_schema", {})))):
@@ -56,7 +60,8 @@ def _values_of(node: Node) -> list[tuple[Any, Any]]:
     """Return the JSON form and the value of each literal, or of each member of an enumeration."""
     from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - of the tool's schema
 
-    values = node.get({"literal": "expected", "enum": "members"}.get(node.get("type", ""), ""), ())
+    kind = node.get("type")  # of fields by their names, that of a field called so
+    values = node.get(_VALUES_OF[kind], ()) if isinstance(kind, str) and kind in _VALUES_OF else ()
     try:
         return [(to_jsonable_python(value), value) for value in values]
     except PydanticSerializationError:  # no JSON form, and none in the schema

@@ -127,3 +127,11 @@ def test_an_error_says_what_was_expected_or_what_the_check_says(kind: Any, wrong
         check(one(kind), it=wrong)
 
     assert str(refused.value).startswith(text)
+
+
+def test_fields_may_have_the_names_of_the_parts_of_a_schema() -> None:
+    names = ("type", "schema", "expected", "members", "keys_schema", "ref", "fields", "function", "default")
+    kind = TypedDict("kind", dict.fromkeys(names, int))  # type: ignore[misc]  # the names are a list
+    written = dict.fromkeys(names, 1)
+
+    assert check(one(kind), it=written) == {"it": written}
