@@ -218,12 +218,12 @@ def _check_function(function: Callable[..., Any], owner: str) -> Callable[..., A
 
 def refusal(owner: str, name: str, kind: Kind, value: Any, *, has_default: bool = True) -> BadUsage:
     """Return the error for a value that a parameter does not admit: what came, and what to pass instead."""
-    position = _position_of_wrong(kind, value)
-    if position:
-        shown = f"{type_of(value)} with {describe_value(position[1])} {position[0]}"
-    elif kind.item is not None and isinstance(value, dict) and (keys := [key for key in value if type(key) is not str]):
+    keys = [key for key in value if type(key) is not str] if isinstance(value, dict) else []
+    if keys and kind.take({}) is not REFUSED:
         shown = f"a dict with {describe_value(keys[0])} as a key"
         return BadUsage(f"{owner}: {name} cannot be {shown}.", fix="Make its keys texts.")
+    if position := _position_of_wrong(kind, value):
+        shown = f"{type_of(value)} with {describe_value(position[1])} {position[0]}"
     elif kind.has_choices and isinstance(value, str):
         shown = shorten(repr(value), MAX_SHOWN)
     else:
@@ -246,11 +246,7 @@ def describe_value(value: Any) -> str:
 
 
 def _position_of_wrong(kind: Kind, value: Any) -> tuple[str, Any] | None:
-    """Return where in a list or a dict the first wrong value is, and that value: of a dict a key that is no text."""
-    if isinstance(value, dict) and kind.take({}) is not REFUSED:
-        keys = [name for name in value if not isinstance(name, str)]
-        if keys:
-            return "as a key", keys[0]
+    """Return where in a list or a dict the first wrong value is, and that value."""
     if kind.item is None or not isinstance(value, list | tuple | dict) or len(value) > MAX_MEMBERS:
         return None
     if isinstance(value, dict):

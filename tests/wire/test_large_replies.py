@@ -13,7 +13,7 @@ from nbtool import Chat
 from nbtool.chain.limits import Limits
 from nbtool.chat.turn import Turn
 from nbtool.wire import decode
-from nbtool.wire.framing import json_payloads
+from nbtool.wire.framing import json_payloads, known_secrets
 from nbtool.wire.prompted.instructions import PromptFormat
 from nbtool.wire.prompted.prompted_wire import PromptedWire
 from nbtool.wire.registry import find_wire
@@ -89,6 +89,15 @@ def send(wire: str, *body: bytes) -> Turn:
         chat = Chat("m", base_url=server.url, wire=wire.removesuffix("-prompted"), tool_mode=mode, tools=[print])
         chat.limits = Limits(max_rounds=1)
         return chat.send("Go")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _with_no_other_secrets() -> Iterator[None]:
+    """Forget the keys of other tests: in hundreds of them a text is searched for each, as for few in a notebook."""
+    before = dict(known_secrets._known)
+    known_secrets._known.clear()
+    yield
+    known_secrets._known.update(before)
 
 
 @pytest.fixture(autouse=True)

@@ -327,7 +327,7 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
     flags, unknown = parser.parse_known_args(words)
     if any(word.startswith("-") for word in unknown):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    if typeset := next((word for word in unknown if word[0] in _TYPESET), ""):
+    if typeset := next((word for word in unknown if word and word[0] in _TYPESET), ""):
         plain = f"{'-' if len(typeset.strip(_TYPESET)) == 1 else '--'}{typeset.strip(_TYPESET + '-')}"
         raise BadUsage(
             f"%%chat: {shorten(typeset, MAX_SHOWN)!r} has a typeset dash or quotation mark.",
