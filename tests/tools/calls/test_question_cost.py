@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from nbtool import Approved, Chat, tool
 from nbtool.testing import ScriptedWire, call
 from tests.cpu_time import without_collector
+
+ROOT = Path(__file__).parents[3]
 
 
 def rows_of(count: int) -> dict[str, Any]:
@@ -34,12 +39,22 @@ def seconds_of(data: Any, runs: int = 4) -> float:
     return best
 
 
+def measure(*data: str) -> list[float]:
+    """Return these seconds in a process of their own: what other tests left in this one takes part in each turn."""
+    code = "from tests.tools.calls.test_question_cost import rows_of, seconds_of\n"
+    code += "\n".join(f"print(seconds_of({one}))" for one in data)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    return [float(line) for line in ended.stdout.split()]
+
+
 def test_a_question_about_a_tool_with_a_long_text_costs_as_much_as_one_without() -> None:
-    assert seconds_of("x" * 116_000) < 4 * seconds_of("") + 0.02
+    nothing, long = measure("''", "'x' * 116_000")
+
+    assert long < 4 * nothing + 0.02
 
 
 def test_the_cost_of_a_question_grows_no_faster_than_the_data_of_its_tool() -> None:
-    nothing, small, large = seconds_of({}), seconds_of(rows_of(1_000)), seconds_of(rows_of(8_000))
+    nothing, small, large = measure("{}", "rows_of(1_000)", "rows_of(8_000)")
 
     assert small < 8 * nothing + 0.02
     assert large < 16 * small
