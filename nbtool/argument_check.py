@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from nbtool.annotation_kinds import REFUSED, Kind, is_async, kind_of
 from nbtool.errors import BadUsage
-from nbtool.text import shorten, type_of
+from nbtool.text import count_of, shorten, type_of
 
 T = TypeVar("T")
 
@@ -176,7 +176,7 @@ class _Plan:
         """Return the error for more arguments by position than the function has."""
         count = len([name for name, _ in self.by_position if name != "self"])
         return BadUsage(
-            f"{self.owner} takes {count or 'no'} argument{'' if count == 1 else 's'} by position.",
+            f"{self.owner} takes {count_of(count, 'argument')} by position.",
             fix=f"Pass the others by name: {self.owner.rpartition('.')[2]}(name=…).",
         )
 
