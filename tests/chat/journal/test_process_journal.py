@@ -522,6 +522,26 @@ def test_a_journal_that_was_closed_leaves_no_thread_and_writes_again(tmp_path: P
     book.close()
 
 
+def test_a_journal_that_nobody_used_or_that_is_closed_is_closed_where_no_thread_can_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unused, used = Journal(tmp_path / "unused.sqlite"), Journal(tmp_path / "used.sqlite")
+    write_events(used, Notice("one"))
+    thread = used._store._thread
+    used.close()
+    assert thread is not None
+    thread.join(10)
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    unused.close()
+    used.close()
+
+    assert not (tmp_path / "unused.sqlite").exists()
+
+
 @pytest.mark.promise("policy-limits")
 def test_turns_older_than_a_policy_allows_are_deleted_when_the_journal_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ CHAT = """
 import threading
 from nbtool import Chat, tool
 from nbtool.testing import ScriptedWire, call
+from nbtool.tools.approval import Undecided
 
 @tool
 def pay(number: int) -> str:
@@ -25,6 +26,7 @@ def pay(number: int) -> str:
 asked = threading.Event()
 def leave(question):
     asked.set()
+    return Undecided()
 
 chat = Chat(wire=ScriptedWire([call("pay", number=7), "Done."]), tools=[pay])
 prompts = ["Pay invoice 7."]
