@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nbtool.tools.schema.combined_members import schema_generator
 from nbtool.tools.schema.stated_values import admit_stated
 from nbtool.tools.values.core_schemas import Node, compiled_as_written, nodes, with_changed_nodes
 
@@ -48,7 +49,7 @@ def compile_validator(annotation: Any) -> Validator:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a default that has no JSON form is not in the schema
         adapter = TypeAdapter(annotation)
-        json_schema = adapter.json_schema()
+        json_schema = adapter.json_schema(schema_generator=schema_generator())
     core_schema: Any = adapter.core_schema
     of_objects: Any = adapter.validator
     if all(_for_json(node) is node for node in nodes(core_schema) if node.get("type") != "union"):

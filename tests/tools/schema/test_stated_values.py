@@ -135,3 +135,39 @@ def test_fields_may_have_the_names_of_the_parts_of_a_schema() -> None:
     written = dict.fromkeys(names, 1)
 
     assert check(one(kind), it=written) == {"it": written}
+
+
+class Access(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+
+class Channel(enum.Flag):
+    """Colours of a screen."""
+
+    RED = 1
+    GREEN = 2
+    BLUE = 4
+
+
+@pytest.mark.parametrize("kind", [Access, Channel, list[Channel], Channel | None])
+def test_a_flag_is_told_as_the_sum_that_it_is(kind: Any) -> None:
+    told = str(schema_of(one(kind)))
+
+    assert "or the sum of several." in told
+    assert "enum" not in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "value"),
+    [(Access, 3, Access.READ | Access.WRITE), (Channel, 5, Channel.RED | Channel.BLUE), (Channel, 0, Channel(0))],
+)
+def test_members_of_a_flag_may_be_combined(kind: Any, written: int, value: Any) -> None:
+    assert check(one(kind), it=written)["it"] == value
+    with pytest.raises(InvalidArguments):
+        check(one(kind), it="RED")
+
+
+def test_a_sum_that_no_members_of_a_strict_flag_make_is_refused() -> None:
+    with pytest.raises(InvalidArguments):
+        check(one(Channel), it=8)

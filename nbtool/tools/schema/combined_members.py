@@ -1,0 +1,45 @@
+"""The schema of a `Flag`, whose members are combined: pydantic's lists the single ones, and validates every sum."""
+
+from __future__ import annotations
+
+import enum
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import GenerateJsonSchema
+
+
+@cache
+def schema_generator() -> type[GenerateJsonSchema]:
+    """Return pydantic's generator of JSON schemas, which tells a model that the members of a `Flag` are added."""
+    from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415 - needed only when a tool is created
+
+    class Generator(GenerateJsonSchema):
+        def generate_inner(self, schema: Any) -> dict[str, Any]:
+            return super().generate_inner(_with_members(schema) if _is_flag(schema) else schema)
+
+        def enum_schema(self, schema: Any) -> dict[str, Any]:
+            return {"type": "integer"} if _is_flag(schema) else super().enum_schema(schema)
+
+    return Generator
+
+
+def _is_flag(schema: Any) -> bool:
+    return schema["type"] == "enum" and issubclass(schema["cls"], enum.Flag)
+
+
+def _with_members(schema: Any) -> Any:
+    """Return the core schema of a `Flag` whose description names the members, after what the class says of itself."""
+    members = ", ".join(f"{member.value} ({member.name})" for member in schema["members"])
+
+    def name_members(core: Any, handler: Any) -> Any:
+        written = handler(core)
+        told = handler.resolve_ref_schema(written)
+        about = [told.get("description"), f"One of {members}, or the sum of several."]
+        told["description"] = "\n".join(filter(None, about))
+        return written
+
+    metadata = schema.get("metadata") or {}
+    functions = [*metadata.get("pydantic_js_functions", ()), name_members]
+    return {**schema, "metadata": {**metadata, "pydantic_js_functions": functions}}
