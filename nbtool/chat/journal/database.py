@@ -142,11 +142,6 @@ class Store:
     def close(self) -> Future[None]:
         """Close the file and end the thread; later writes open it again."""
         done: Future[None] = Future()
-        with self._starting:
-            if self._thread is None and self._waiting.empty():  # garbage collection may come where none can start
-                done.set_result(None)
-                return done
-
         def do() -> None:
             connection, self._connection = self._connection, None
             try:
@@ -161,8 +156,11 @@ class Store:
     # --- on the thread ----------------------------------------------------------------------------------------
 
     def _enqueue(self, job: _Write | _Job) -> None:
-        self._waiting.put(job)
         with self._starting:
+            if isinstance(job, _Job) and job.is_last and self._thread is None and self._waiting.empty():
+                job.work()  # no file is open; garbage collection may come where no thread can start
+                return
+            self._waiting.put(job)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="nbtool-journal", daemon=True)
                 self._thread.start()
