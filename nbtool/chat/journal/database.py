@@ -142,6 +142,7 @@ class Store:
     def close(self) -> Future[None]:
         """Close the file and end the thread; later writes open it again."""
         done: Future[None] = Future()
+
         def do() -> None:
             connection, self._connection = self._connection, None
             try:

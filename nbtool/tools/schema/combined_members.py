@@ -35,9 +35,9 @@ def _with_members(schema: Any) -> Any:
 
     def name_members(core: Any, handler: Any) -> Any:
         written = handler(core)
-        told = handler.resolve_ref_schema(written)
-        about = [told.get("description"), f"One of {members}, or the sum of several."]
-        told["description"] = "\n".join(filter(None, about))
+        described = handler.resolve_ref_schema(written)
+        about = [described.get("description"), f"One of {members}, or the sum of several."]
+        described["description"] = "\n".join(filter(None, about))
         return written
 
     metadata = schema.get("metadata") or {}

@@ -99,6 +99,7 @@ def is_loopback(hostname: str) -> bool:
 def _new_client(access: _Access) -> httpx.AsyncClient:
     import httpx  # noqa: PLC0415 - imported on first use of the network
 
+    from nbtool.failed_handshake import close_failed_handshake  # noqa: PLC0415 - the same
     from nbtool.wire.transport.unread_bytes import check_connection  # noqa: PLC0415 - the same
 
     context = tls_context(access.verify, access.client_certificate)
@@ -112,7 +113,7 @@ def _new_client(access: _Access) -> httpx.AsyncClient:
             timeout=None,
             limits=httpx.Limits(max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=IDLE_SECONDS),
             headers={"user-agent": "nbtool", "accept-encoding": ACCEPT_ENCODING},
-            event_hooks={"response": [check_connection]},
+            event_hooks={"request": [close_failed_handshake], "response": [check_connection]},
         )
     except ImportError:
         reason = "socksio is not installed: `%pip install httpx[socks]`"

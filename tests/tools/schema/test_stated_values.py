@@ -151,11 +151,11 @@ class Channel(enum.Flag):
 
 
 @pytest.mark.parametrize("kind", [Access, Channel, list[Channel], Channel | None])
-def test_a_flag_is_told_as_the_sum_that_it_is(kind: Any) -> None:
-    told = str(schema_of(one(kind)))
+def test_the_schema_of_a_flag_says_that_its_members_are_added(kind: Any) -> None:
+    schema = str(schema_of(one(kind)))
 
-    assert "or the sum of several." in told
-    assert "enum" not in told
+    assert "or the sum of several." in schema
+    assert "enum" not in schema
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 
 from nbtool.errors import PolicyRefused, PolicyUnreadable
+from nbtool.failed_handshake import close_failed_handshake
 from nbtool.policy import site_policy
 from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
@@ -72,6 +73,7 @@ def http_client(
         },
         timeout=httpx2.Timeout(HTTP_SECONDS, read=None),  # each request has its own deadline
         transport=wrap(Transport(spec, on_refused=on_refused)),
+        event_hooks={"request": [close_failed_handshake]},
     )
 
 

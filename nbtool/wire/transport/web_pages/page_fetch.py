@@ -14,9 +14,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import BadUsage, ConnectionFailed, InvalidReply, TimedOut
+from nbtool.failed_handshake import close_failed_handshake
 from nbtool.policy import site_policy
 from nbtool.server_url import DEFAULT_PORTS, ServerUrl
 from nbtool.text import count_of, shorten
@@ -141,7 +142,8 @@ class Fetcher:
         host = location.netloc.decode("ascii")
         # A new client for each hop: cookies of one server are not sent to the next.
         transport = httpx.AsyncHTTPTransport(verify=self.tls or _tls(), trust_env=False, retries=0)
-        async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=None) as client:
+        hooks: Any = {"request": [close_failed_handshake]}
+        async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=None, event_hooks=hooks) as client:
             request = client.build_request(
                 "GET",
                 location.copy_with(host=str(address), fragment=None),
