@@ -167,20 +167,27 @@ class Store:
                 self._thread.start()
 
     def _run(self) -> None:
-        while True:
+        while not self._do_next():
+            pass
+
+    def _do_next(self) -> bool:
+        """Wait for writes or for a job and do them; return whether the thread is to end.
+
+        A thread that waits holds nothing of what it did: a write leads to its turn, and to the journal of this file.
+        """
+        job = self._waiting.get()
+        batch: list[_Write] = []
+        while isinstance(job, _Write):
+            batch.append(job)
+            if self._waiting.empty() or len(batch) == MAX_BATCH:
+                break
             job = self._waiting.get()
-            batch: list[_Write] = []
-            while isinstance(job, _Write):
-                batch.append(job)
-                if self._waiting.empty() or len(batch) == MAX_BATCH:
-                    break
-                job = self._waiting.get()
-            if batch:
-                self._write(batch)
-            if isinstance(job, _Job):
-                job.work()
-                if job.is_last and self._is_idle():
-                    return
+        if batch:
+            self._write(batch)
+        if isinstance(job, _Job):
+            job.work()
+            return job.is_last and self._is_idle()
+        return False
 
     def _is_idle(self) -> bool:
         """Whether the thread may end, now that the file is closed; the next write starts another one."""

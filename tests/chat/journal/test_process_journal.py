@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sqlite3
 import stat
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from nbtool import Chat
 from nbtool.chat.journal import WAIT_SECONDS, Journal, journal, queries
 from nbtool.chat.journal.database import CHANGE_SECONDS, Store
 from nbtool.chat.journal.row import Row
@@ -25,6 +27,7 @@ from nbtool.chat.journal.storage import is_in_memory
 from nbtool.errors import JournalError
 from nbtool.events import Notice, TurnStarted
 from nbtool.messages import user
+from nbtool.testing import ScriptedWire
 from tests.chat.journal.holding import held_by_another_process
 from tests.policy.in_force import policy_in_force
 
@@ -520,6 +523,18 @@ def test_a_journal_that_was_closed_leaves_no_thread_and_writes_again(tmp_path: P
 
     assert [event["text"] for event in book.events("t")] == [str(number) for number in range(20)]
     book.close()
+
+
+def test_a_journal_that_is_garbage_ends_its_thread_though_a_turn_has_written_to_it() -> None:
+    journal.cache_clear()
+    assert Chat(wire=ScriptedWire(["Hello."])).send("Hi").status == "completed"
+    thread = journal()._store._thread
+    assert thread is not None
+    journal.cache_clear()
+    gc.collect()
+    thread.join(10)
+
+    assert not thread.is_alive()
 
 
 def test_a_journal_that_nobody_used_or_that_is_closed_is_closed_where_no_thread_can_start(
