@@ -3,7 +3,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
@@ -72,3 +74,14 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     home = tmp_path_factory.mktemp(f"home-{next(HOMES)}", numbered=False)  # to find a free number all are listed
     monkeypatch.setenv("NBTOOL_HOME", str(home))
     find_env_file.cache_clear()  # a test may have read one of its own
+
+
+@pytest.fixture(autouse=True)
+def closed_journals() -> Iterator[None]:
+    """Close the journals of a test: what a shell or a thread still refers to is not garbage for thousands of tests."""
+    yield
+    if module := sys.modules.get("nbtool.chat.journal.process_journal"):
+        for book in tuple(module._OPEN):
+            if book.path is not None:  # what is in memory would be lost
+                with suppress(TimeoutError):  # a test of a slow disk
+                    book.close()
