@@ -189,8 +189,16 @@ def check(deltas: list[Delta]) -> None:
 
 
 def has_leaked(before: tuple[int, int]) -> bool:
-    """Tell whether there are more threads or files than before; fewer are what an earlier test had left."""
-    return any(now > then for now, then in zip(left_over(), before, strict=True))
+    """Tell whether more threads or files stay than before; fewer are what an earlier test had left.
+
+    What has ended may take a moment to be closed, on a busy machine.
+    """
+    until = time.monotonic() + BUDGET
+    while any(now > then for now, then in zip(left_over(), before, strict=True)):
+        if time.monotonic() > until:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def left_over() -> tuple[int, int]:

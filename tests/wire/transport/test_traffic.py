@@ -64,4 +64,4 @@ def test_a_request_that_breaks_after_it_was_sent_is_counted() -> None:
 
     host = server.url.split("/")[2]
     assert turn.status == "error"
-    assert totals()[host].requests == len(server.requests) >= 1
+    assert totals()[host].requests >= len(server.requests) >= 1  # a server may reset before it has read one
