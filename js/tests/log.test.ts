@@ -202,7 +202,7 @@ test.each([
   });
   const { el, close } = await page([block], { ...head, acts: ["rerun", "edit", "code", "explore"] });
 
-  expect(el.querySelectorAll("footer button")).toHaveLength(0);
+  expect(el.querySelectorAll(".nb-actions button")).toHaveLength(0);
   close();
 });
 

@@ -215,31 +215,32 @@ def test_what_a_tool_floods_the_page_with_is_there_as_text_and_says_what_is_miss
     assert asked == []
 
 
-def test_the_page_follows_the_end_until_the_reader_scrolls_up(bare: tuple[Page, list[str]]) -> None:
+def test_the_page_follows_a_reply_to_the_top_of_its_turn_until_the_reader_scrolls(
+    bare: tuple[Page, list[str]],
+) -> None:
     page, _ = bare
     page.evaluate(
-        """() => { window.view = window.start(); window.view.patches({ op: "open", block:
+        """() => { document.querySelector("main").style.padding = "300px 0 900px"; window.view = window.start();
+            window.view.patches({ op: "open", block:
             { id: "1", kind: "text", text: "", refusal: false, state: "open", more: {} } }); }"""
     )
-    grow = """async () => {
-        window.view.patches(["1", "A line.\\n\\n".repeat(80)]);
+    grow = """async (lines) => {
+        window.view.patches(["1", "A line.\\n\\n".repeat(lines)]);
         await window.frame();
         await window.frame();
+        return Math.round(window.view.el.querySelector(".nb-turn").getBoundingClientRect().top);
     }"""
-    at = "() => document.scrollingElement.scrollTop"
-    bottom = "() => document.scrollingElement.scrollHeight - window.innerHeight"
 
-    page.evaluate(grow)
-    page.evaluate(grow)
-    followed = page.evaluate(at), page.evaluate(bottom)
-    page.evaluate(
-        "async () => { document.scrollingElement.scrollTop = 100; await window.frame(); await window.frame(); }"
-    )
-    page.evaluate(grow)
+    fitting, longer, long = page.evaluate(grow, 2), page.evaluate(grow, 22), page.evaluate(grow, 80)
+    at = page.evaluate("scrollY")
+    page.mouse.move(200, 200)
+    page.mouse.wheel(0, -100)
+    page.wait_for_function("at => scrollY === at - 100", arg=at)
 
-    assert followed[0] > 0
-    assert followed[1] - followed[0] < 60
-    assert page.evaluate(at) == 100
+    assert fitting == 308
+    assert 0 < longer < 308
+    assert long == 0
+    assert page.evaluate(grow, 80) == page.evaluate(grow, 80) == 100
 
 
 EDITED_CALL = """(gate) => {

@@ -13,7 +13,7 @@ let focusedCell: Element | null = null;
 let isByPointer = false;
 
 /** The buttons that end a turn or a call, and vanish with it. */
-const STOPS = ".nb-header button, .nb-stop-call";
+const STOPS = ".nb-activity button, .nb-stop-call";
 
 /** Keys with which a person acts or moves in a turn. */
 const ACTING_KEYS = ["Enter", " ", "Tab"];

@@ -2,14 +2,14 @@ import { Component, type JSX, render } from "preact";
 import type { Mount } from "../kernel/lazy";
 import type { LazyViews } from "../views/LazyView";
 import { LiveRegion } from "../views/LiveRegion";
-import { followScroll } from "./followScroll";
+import { keepScroll } from "./scroll/scrollAnchor";
 
 type Props = LazyViews["liveTurn"] & {
   /** An element in the turn. */
   el: HTMLElement;
 };
 
-/** What a turn does while it grows: it is announced, and its end stays in sight. It draws nothing. */
+/** What a turn does while it grows: it is announced, and what is read stays where it is. It draws nothing. */
 export const mountLiveTurn: Mount<LazyViews["liveTurn"]> = (el, props) =>
   render(props && <LiveTurn {...props} el={el} />, el);
 
@@ -17,36 +17,30 @@ function LiveTurn(props: Props): JSX.Element {
   return (
     <>
       <LiveRegion {...props} />
-      <EndInSight {...props} />
+      <KeptPlace {...props} />
     </>
   );
 }
 
-/** Keeps the end of the turn around it in sight, until that has ended. */
-class EndInSight extends Component<Props> {
-  #follow: ReturnType<typeof followScroll> | undefined;
+/** Keeps what is read where it is while the turn around it lives. */
+class KeptPlace extends Component<Props> {
+  #release: (() => void) | undefined;
 
   override componentDidMount(): void {
     const turn = this.props.el.closest<HTMLElement>(".nb-turn");
-    if (turn && this.#isLive()) this.#follow = followScroll(turn);
+    if (turn && this.#isLive()) this.#release = keepScroll(turn);
   }
 
   override componentDidUpdate(): void {
-    this.#follow?.onChange();
-    if (!this.#isLive()) this.#stop();
+    if (!this.#isLive()) this.#release?.();
   }
 
   override componentWillUnmount(): void {
-    this.#stop();
+    this.#release?.();
   }
 
   #isLive(): boolean {
     return this.props.status === "running" || this.props.status === "waiting";
-  }
-
-  #stop(): void {
-    this.#follow?.stop();
-    this.#follow = undefined;
   }
 
   render(): null {

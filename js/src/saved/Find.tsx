@@ -1,6 +1,5 @@
 import { Component, type JSX } from "preact";
 import type { Block } from "../protocol";
-import { KEY_PROPS } from "../views/notebookKeys";
 import { highlightMatches, matchingBlocks, openAncestors } from "./search";
 
 /** Milliseconds for which a fold that was opened may still fill itself. */
@@ -72,7 +71,7 @@ export class Find extends Component<FindProps, { word: string; at: number }> {
     const { word, at } = this.state;
     const count = matchingBlocks(this.props.blocks, word).length;
     return (
-      <div class="nb-find" {...KEY_PROPS}>
+      <span class="nb-find">
         <input
           type="search"
           placeholder="Find in this turn"
@@ -95,7 +94,7 @@ export class Find extends Component<FindProps, { word: string; at: number }> {
             </button>
           </>
         )}
-      </div>
+      </span>
     );
   }
 }

@@ -8,15 +8,16 @@ import { searchableTexts } from "./search";
 /** Characters of a turn, folded ones too, from which on it is worth a search. */
 const MIN_SEARCHABLE_CHARS = 3_000;
 
-/** A saved turn: the final state of the live view, with a search field. */
+/** A saved turn: the final state of the live view, with a search field in the line of its footer. */
 export function Saved({ connection }: { connection: OfflineConnection }): JSX.Element {
   const turn = createRef<HTMLDivElement>();
   const { document } = connection.state();
   return (
     <div class="nb-saved">
-      {isSearchable(document) && <Find blocks={document.blocks} turn={() => turn.current} />}
       <div ref={turn}>
-        <Turn connection={connection} />
+        <Turn connection={connection}>
+          {isSearchable(document) && <Find blocks={document.blocks} turn={() => turn.current} />}
+        </Turn>
       </div>
     </div>
   );

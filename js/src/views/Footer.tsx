@@ -1,5 +1,5 @@
 /** The footer of a turn: its model, how it ended, and what was omitted. */
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { type Connection, isLive } from "../kernel/turn";
 import type { Document } from "../protocol";
 import { singleLine, TURN_STATUS_LABELS } from "../text/format";
@@ -9,10 +9,14 @@ import { Notice } from "./Notice";
 interface FooterProps {
   document: Document;
   runAction: Connection["runAction"];
+  /** What stands first in the line. */
+  children?: ComponentChildren;
+  /** What stands last in it. */
+  end?: ComponentChildren;
 }
 
 /** Which model, how the turn ended, and, from the second module, what it cost and what can be done with it. */
-export function Footer({ document, runAction }: FooterProps): JSX.Element {
+export function Footer({ document, runAction, children, end: last }: FooterProps): JSX.Element {
   const { head, blocks } = document;
   const hasQuestion =
     head.status === "parked" && blocks.some((block) => block.kind === "call" && block.question);
@@ -26,9 +30,11 @@ export function Footer({ document, runAction }: FooterProps): JSX.Element {
       {end && <Notice block={{ text: end, level }} />}
       {head.cut && <LazyView view="omission" props={{ head }} />}
       <div class="nb-footer nb-muted">
+        {children}
         <LazyView view="actions" props={{ document, runAction }}>
           {singleLine(head.model, 80)}
         </LazyView>
+        {last}
       </div>
     </footer>
   );

@@ -1,16 +1,22 @@
-import { Component, type JSX } from "preact";
+import { Component, type ComponentChildren, type JSX } from "preact";
 import { type Connection, isLive } from "../kernel/turn";
+import { Activity } from "./Activity";
 import { mayAsk } from "./approval/pending";
 import { Blocks } from "./Blocks";
 import { Footer } from "./Footer";
-import { Header } from "./Header";
 import { LazyMedia } from "./LazyMedia";
 import { LazyView } from "./LazyView";
 import { KEY_PROPS } from "./notebookKeys";
 import { PlainApproval } from "./PlainApproval";
 
-/** One turn: its state, its blocks in order, and what it cost. */
-export class Turn extends Component<{ connection: Connection }> {
+interface Props {
+  connection: Connection;
+  /** What stands last in the line of the footer. */
+  children?: ComponentChildren;
+}
+
+/** One turn: its blocks in order, what waits, its state and what it cost. */
+export class Turn extends Component<Props> {
   #unsubscribe = (): void => {};
   #wasLive = false;
   #since = Date.now();
@@ -30,7 +36,6 @@ export class Turn extends Component<{ connection: Connection }> {
     this.#wasLive ||= isLive(shown.document);
     return (
       <section class="nb-turn" aria-label="Chat turn" {...KEY_PROPS}>
-        <Header state={shown} since={this.#since} stop={connection.stop} />
         {head.attached && (
           <LazyMedia media={head.attached} bytes={shown.media} requestMedia={connection.requestMedia} />
         )}
@@ -49,7 +54,9 @@ export class Turn extends Component<{ connection: Connection }> {
             <PlainApproval connection={connection} />
           </LazyView>
         )}
-        <Footer document={shown.document} runAction={connection.runAction} />
+        <Footer document={shown.document} runAction={connection.runAction} end={this.props.children}>
+          <Activity state={shown} since={this.#since} stop={connection.stop} />
+        </Footer>
         {shown.insertedCell && (
           <LazyView view="insertedCell" props={{ cell: shown.insertedCell, close: connection.dismissCell }} />
         )}

@@ -9,6 +9,12 @@ export const CHUNK_SIZE = 64;
 const GROUP_SIZE = 8;
 const GROUP_LEVELS = 3;
 
+/**
+ * How many boxes are laid out before the browser may pass over them: their heights are then known, and nothing moves when
+ * they come into sight or are drawn again. Those of a longer text are estimated, because to lay out all of it takes long.
+ */
+const MEASURED_CHUNKS = 32;
+
 /** Draws one box of nodes; one that is full never changes again. */
 export type RenderChunk = (nodes: ComponentChildren[], index: number, isFull: boolean) => VNode;
 
@@ -71,32 +77,30 @@ function pack(nodes: ComponentChildren[], size: number, first: number, draw: Ren
 
 function renderChunk(nodes: ComponentChildren[], index: number, isFull: boolean): VNode {
   return (
-    <Chunk key={index} isFull={isFull}>
+    <Box key={index} isFull={isFull} isEstimated={index >= MEASURED_CHUNKS}>
       {nodes}
-    </Chunk>
+    </Box>
   );
 }
 
+/** A box of boxes, which the browser passes over as one. */
 function renderGroup(nodes: ComponentChildren[], index: number, isFull: boolean): VNode {
   return (
-    <ChunkGroup key={index} isFull={isFull}>
+    <Box key={index} isFull={isFull}>
       {nodes}
-    </ChunkGroup>
+    </Box>
   );
 }
 
-interface ChunkProps {
+interface BoxProps {
   isFull: boolean;
+  /** Whether the browser may pass over it before its height is known. */
+  isEstimated?: boolean;
   children: ComponentChildren;
 }
 
 /** A component, so that Preact has one child to pass over where it is full. */
-function Chunk({ isFull, children }: ChunkProps): JSX.Element {
-  return <div class={isFull ? "nb-chunk nb-offscreen" : "nb-chunk"}>{children}</div>;
-}
-
-/** A box of boxes, which the browser passes over as one. */
-class ChunkGroup extends Component<ChunkProps> {
+class Box extends Component<BoxProps> {
   #el = createRef<HTMLDivElement>();
 
   override componentDidMount(): void {
@@ -104,13 +108,15 @@ class ChunkGroup extends Component<ChunkProps> {
   }
 
   override componentDidUpdate({ isFull }: { isFull: boolean }): void {
-    if (this.#el.current && this.props.isFull && !isFull) skipWhenOffscreen(this.#el.current);
+    const isNowFull = this.props.isFull && !isFull;
+    if (this.#el.current && isNowFull && !this.props.isEstimated) skipWhenOffscreen(this.#el.current);
   }
 
   render(): JSX.Element {
+    const { isFull, isEstimated, children } = this.props;
     return (
-      <div ref={this.#el} class="nb-chunk">
-        {this.props.children}
+      <div ref={this.#el} class={isFull && isEstimated ? "nb-chunk nb-offscreen" : "nb-chunk"}>
+        {children}
       </div>
     );
   }

@@ -4,6 +4,11 @@
  * this one comes into sight. They inherit it, because a change of their own would wait for that at each of them.
  */
 export function skipWhenOffscreen(el: HTMLElement): void {
+  if (el.isConnected) skip(el);
+  else requestAnimationFrame(() => skip(el)); // an output is drawn before it is attached, and has no height until then
+}
+
+function skip(el: HTMLElement): void {
   const nested = el.querySelector(".nb-offscreen");
   const height = el.offsetHeight; // none in a closed fold, where the style sheet's estimate is better
   if (height) el.style.containIntrinsicBlockSize = `auto ${height}px`;

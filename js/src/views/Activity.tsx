@@ -4,15 +4,18 @@ import type { Document } from "../protocol";
 import { NO_REPLY, plural, singleLine } from "../text/format";
 import { LazyView } from "./LazyView";
 
-interface HeaderProps {
+interface Props {
   state: TurnState;
   /** When this page first showed the turn, in milliseconds. */
   since: number;
   stop: () => void;
 }
 
-/** While the turn runs: its activity, its duration, and the stop button. */
-export function Header({ state, since, stop }: HeaderProps): JSX.Element | null {
+/**
+ * While the turn runs, in the line of its footer: what it does, its duration, and the stop button. Nothing is above the
+ * answer that goes when the turn ends, so that what is read stays where it is.
+ */
+export function Activity({ state, since, stop }: Props): JSX.Element | null {
   const { document, link, requests } = state;
   if (!isLive(document)) return null;
   const stopping = requests.stop?.state === "sent" || requests.stop?.state === "accepted";
@@ -21,19 +24,19 @@ export function Header({ state, since, stop }: HeaderProps): JSX.Element | null 
   );
   const problem = problemOf(link, unconfirmed?.[1] ?? requests.stop);
   return (
-    <header class="nb-header">
+    <span class="nb-activity">
+      {problem && (
+        <span class="nb-alert" role="alert">
+          {problem}
+        </span>
+      )}
       <span class={`nb-sign nb-sign-${document.head.status}`} aria-hidden="true" />
       <span role="status">{activityOf(document)}</span>
       <LazyView view="elapsed" props={{ since, isPaused: document.head.status === "waiting" }} />
       <button type="button" class="nb-button" disabled={stopping} title="Stop the turn" onClick={stop}>
         {stopping ? "Stopping" : "Stop"}
       </button>
-      {problem && (
-        <p class="nb-alert" role="alert">
-          {problem}
-        </p>
-      )}
-    </header>
+    </span>
   );
 }
 

@@ -1,0 +1,162 @@
+/** What is read stays where it is while turns of a page grow, are decided and end. */
+import { findScroller } from "../../views/scroller";
+import { choosePlace, type Place } from "./place";
+import { ScrollInput } from "./scrollInput";
+
+/** JupyterLab's elements: a cell, what scrolls a notebook, and the two boxes in it that are as high as its cells. */
+const CELL = ".jp-Cell";
+const NOTEBOOK_SCROLLER = ".jp-WindowedPanel-outer";
+const NOTEBOOK_BOXES = ".jp-WindowedPanel-inner, .jp-WindowedPanel-viewport";
+
+/** Milliseconds for which a place is kept after a turn has ended: its output is then drawn again. */
+const KEEP_MS = 1_000;
+
+/** Heights of the page, as parts of it, at which the element is looked for that a person reads. */
+const READING_HEIGHTS = [1 / 3, 1 / 2, 2 / 3, 0.1];
+
+const anchors = new Map<Element, ScrollAnchor>();
+
+/**
+ * Keep what is read where it is while a turn lives; return what ends that. A turn that the person has just run moves along
+ * as it grows until its prompt is at the top of the page; in the last cell its prompt goes there at once. Once the person
+ * scrolls, nothing scrolls for it again.
+ */
+export function keepScroll(turn: HTMLElement): () => void {
+  const scroller = turn.closest(NOTEBOOK_SCROLLER) ?? findScroller(turn);
+  const anchor = anchors.get(scroller) ?? new ScrollAnchor(scroller);
+  anchors.set(scroller, anchor);
+  return anchor.add(turn);
+}
+
+/** The place that one scrolling box keeps for the turns in it. */
+class ScrollAnchor {
+  #scroller: Element;
+  #turns = new Set<HTMLElement>();
+  /** The element that stays at its distance from the top of the box. */
+  #kept: { el: Element; top: number } | undefined;
+  /** The turn that the page moves along with. */
+  #place: Place | undefined;
+  /** Where the box was scrolled to last by this anchor, or by a person. */
+  #expected = 0;
+  #input: ScrollInput;
+  #sizes = new ResizeObserver(() => this.#settle());
+  #styles = new MutationObserver(() => this.#settle());
+  #ownAnchor = "";
+
+  constructor(scroller: Element) {
+    this.#scroller = scroller;
+    this.#input = new ScrollInput(this.#onAction);
+  }
+
+  add(turn: HTMLElement): () => void {
+    if (!this.#turns.size) this.#start();
+    this.#turns.add(turn);
+    const cell = turn.closest(CELL) ?? turn;
+    this.#sizes.observe(cell);
+    const place = choosePlace(turn, cell, this.#view());
+    if (place) {
+      this.#place = place;
+      this.#kept = { el: cell, top: place.isAtOnce ? place.rest : this.#topOf(cell) };
+      this.#input.reset();
+    }
+    this.#settle();
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      setTimeout(() => this.#remove(turn, cell), KEEP_MS);
+    };
+  }
+
+  #remove(turn: HTMLElement, cell: Element): void {
+    this.#turns.delete(turn);
+    if (this.#place?.turn === turn) this.#place = undefined;
+    this.#sizes.unobserve(cell);
+    if (this.#turns.size) return;
+    this.#input.stop();
+    this.#sizes.disconnect();
+    this.#styles.disconnect();
+    this.#target().removeEventListener("scroll", this.#onScroll);
+    if (this.#scroller instanceof HTMLElement) this.#scroller.style.overflowAnchor = this.#ownAnchor;
+    anchors.delete(this.#scroller);
+  }
+
+  /** The browser's own scroll anchoring keeps the place of the focused editor below, and not of what is read. */
+  #start(): void {
+    if (this.#scroller instanceof HTMLElement) {
+      this.#ownAnchor = this.#scroller.style.overflowAnchor;
+      this.#scroller.style.overflowAnchor = "none";
+    }
+    this.#input.start();
+    this.#expected = this.#scroller.scrollTop;
+    this.#target().addEventListener("scroll", this.#onScroll, { passive: true });
+    this.#sizes.observe(this.#scroller);
+    for (const box of this.#scroller.querySelectorAll(NOTEBOOK_BOXES)) {
+      this.#sizes.observe(box);
+      this.#styles.observe(box, { attributeFilter: ["style"] });
+    }
+    this.#choose();
+  }
+
+  /** Keep the place after a change of the layout. */
+  #settle(): void {
+    const { el } = this.#kept ?? {};
+    if (!this.#kept || !el?.isConnected) {
+      this.#choose();
+      return;
+    }
+    if (this.#place?.isFollowing)
+      this.#kept.top = this.#place.follow(this.#kept.top, this.#topOf(el), this.#view());
+    const by = this.#topOf(el) - this.#kept.top;
+    if (Math.abs(by) >= 0.5) this.#scroller.scrollTop += by;
+    this.#expected = this.#scroller.scrollTop;
+  }
+
+  #onScroll = (): void => {
+    if (Math.abs(this.#scroller.scrollTop - this.#expected) <= 1) return;
+    if (!this.#input.isByPerson(this.#ownAnchor === "none")) {
+      this.#settle();
+      return;
+    }
+    this.#place = undefined;
+    this.#choose();
+  };
+
+  /** A person who acts elsewhere is not moved along, not even with a turn that grows. */
+  #onAction = (target: EventTarget | null): void => {
+    const { turn } = this.#place ?? {};
+    if (this.#place && !(target instanceof Node && turn?.contains(target))) this.#place.isFollowing = false;
+  };
+
+  /** Keep the place of what is read now: the cell that stands in the upper part of the page. */
+  #choose(): void {
+    this.#expected = this.#scroller.scrollTop;
+    const { top, left, height, width } = this.#view();
+    for (const part of READING_HEIGHTS) {
+      const at = document.elementFromPoint(left + width / 2, top + height * part);
+      const el = at && this.#scroller.contains(at) ? (at.closest(CELL) ?? this.#turnAround(at)) : null;
+      if (!el) continue;
+      this.#kept = { el, top: this.#topOf(el) };
+      return;
+    }
+    this.#kept = undefined;
+  }
+
+  #turnAround(el: Element): Element | null {
+    return [...this.#turns].find((turn) => turn.contains(el)) ?? null;
+  }
+
+  /** The part of the window in which the box is seen. */
+  #view(): DOMRect {
+    if (this.#scroller === document.scrollingElement) return new DOMRect(0, 0, innerWidth, innerHeight);
+    return this.#scroller.getBoundingClientRect();
+  }
+
+  #topOf(el: Element): number {
+    return el.getBoundingClientRect().top - this.#view().top;
+  }
+
+  #target(): Element | Document {
+    return this.#scroller === document.scrollingElement ? document : this.#scroller;
+  }
+}
