@@ -123,6 +123,16 @@ export function showCell(panel: NotebookPanel | undefined, id: string): boolean 
   return true;
 }
 
+/** Return the notebook that has an element in one of its cells, attached to the page or not. */
+export function findPanelOfCell(node: Node, tracker: NotebookTracker | null): NotebookPanel | undefined {
+  return tracker?.find((panel) => cellIndex(node, panel) >= 0);
+}
+
+/** Scroll to the cell that contains an element; JupyterLab attaches it to the page. */
+export async function revealCell(node: Node, panel: NotebookPanel | undefined): Promise<void> {
+  await panel?.content.scrollToItem?.(cellIndex(node, panel));
+}
+
 /** Return which cell contains an element; -1 where none does. */
 export function cellIndex(node: Node, panel: NotebookPanel | undefined): number {
   return panel?.content.widgets.findIndex((cell) => cell.node.contains(node)) ?? -1;

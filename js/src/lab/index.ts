@@ -6,11 +6,12 @@
  */
 
 import { setCellLink } from "../kernel/cellLink";
+import { setCellReveal } from "../kernel/cellReveal";
 import { setDiagramDrawer } from "../kernel/diagrams";
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
 import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
-import { findPanel, showCell } from "./actions";
+import { findPanel, findPanelOfCell, revealCell, showCell } from "./actions";
 import { addChatCells } from "./chatCells";
 import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
 import { recordFocus } from "./focus";
@@ -67,6 +68,10 @@ async function turns(from: SharedScope): Promise<object> {
       onModule(fetchLazyModule);
       if (tracker) {
         answerNotebookRequests(tracker, loadCellRequests);
+        setCellReveal({
+          panelOf: (node) => findPanelOfCell(node, tracker)?.node,
+          reveal: (node) => revealCell(node, findPanelOfCell(node, tracker)),
+        });
         setCellLink((node, cell) => showCell(findPanel(node, tracker), cell));
       }
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));

@@ -130,6 +130,7 @@ export interface NotebookPanel {
     readonly model: { readonly sharedModel: SharedModel } | null;
     activeCellIndex: number;
     mode: "command" | "edit";
+    scrollToItem?(index: number): Promise<void>;
   };
 }
 

@@ -4,6 +4,7 @@ import insertedCell from "../styles/insertedCell.css";
 import media from "../styles/media.css";
 import actions from "./actions/actions.css";
 import card from "./approval/card.css";
+import pill from "./approval/pill.css";
 import log from "./log/log.css";
 import code from "./markdown/code.css";
 import prose from "./markdown/prose.css";
@@ -18,7 +19,7 @@ export function withStyles(el: HTMLElement): HTMLElement {
   if (!styledRoots.has(target)) {
     styledRoots.add(target);
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(prose + code + log + media + actions + insertedCell + card + conditions);
+    sheet.replaceSync(prose + code + log + media + actions + insertedCell + card + pill + conditions);
     target.adoptedStyleSheets.push(sheet);
   }
   return el;

@@ -27,6 +27,7 @@ import {
 } from "./drafts";
 import { KeyHint } from "./KeyHint";
 import { type Questions, resolvedQuestions } from "./outcomes";
+import { PillEntry } from "./pill";
 import { Question } from "./Question";
 import { decisionNames, verbFor } from "./SignIn";
 
@@ -77,9 +78,11 @@ export class Card extends Component<Props, State> {
   #settleKey = "";
   #lastClick: { x: number; y: number } | null = null;
   #hadFocus = false;
+  #pill = new PillEntry(this.props.connection);
 
   override componentDidMount(): void {
     this.#arm();
+    this.#pill.update(this.#root.current, this.#el.current, this.#calls());
     this.#settle();
     this.#restoreFocus();
   }
@@ -97,6 +100,7 @@ export class Card extends Component<Props, State> {
 
   override componentDidUpdate(): void {
     this.#arm();
+    this.#pill.update(this.#root.current, this.#el.current, this.#calls());
     this.#settle();
     if (!this.#hadFocus || this.#el.current?.contains(document.activeElement)) return;
     const next = this.#el.current?.querySelector<HTMLElement>(".nb-item") ?? this.#el.current;
@@ -108,6 +112,7 @@ export class Card extends Component<Props, State> {
     clearTimeout(this.#timer);
     clearTimeout(this.#settleTimer);
     setWaiting(this.props.connection, 0);
+    this.#pill.remove();
   }
 
   #calls(): PendingCall[] {
@@ -122,7 +127,9 @@ export class Card extends Component<Props, State> {
     this.#key = key;
     if (isLive(this.props.connection.state().document)) {
       setWaiting(this.props.connection, calls.length);
-      requestAnimationFrame(() => key && this.#el.current && scrollToCard(this.#el.current));
+      requestAnimationFrame(
+        () => key && !this.#pill.panel && this.#el.current && scrollToCard(this.#el.current),
+      );
     }
     clearTimeout(this.#timer);
     const fresh = Object.fromEntries(

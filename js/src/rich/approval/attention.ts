@@ -31,7 +31,7 @@ function notify(): void {
     new Notification(document.title, { body: "A decision waits in this notebook.", tag: "nbtool" });
 }
 
-/** Scroll to a card, except where the person is typing. */
+/** Scroll to a card on a page that has no notebook with a pill, except where the person is typing. */
 export function scrollToCard(card: HTMLElement): void {
   const { activeElement } = document;
   const isTyping = activeElement?.matches("input, textarea, [contenteditable=true]");

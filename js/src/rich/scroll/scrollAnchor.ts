@@ -14,6 +14,7 @@ const KEEP_MS = 1_000;
 /** Heights of the page, as parts of it, at which the element is looked for that a person reads. */
 const READING_HEIGHTS = [1 / 3, 1 / 2, 2 / 3, 0.1];
 
+const input = new ScrollInput();
 const anchors = new Map<Element, ScrollAnchor>();
 
 /**
@@ -22,10 +23,25 @@ const anchors = new Map<Element, ScrollAnchor>();
  * scrolls, nothing scrolls for it again.
  */
 export function keepScroll(turn: HTMLElement): () => void {
+  let release: (() => void) | undefined;
+  // a view may be drawn before it is attached to the page: it has a size from then on
+  const attached = new ResizeObserver(() => {
+    if (!turn.isConnected) return;
+    attached.disconnect();
+    release = anchorOf(turn).add(turn);
+  });
+  attached.observe(turn);
+  return () => {
+    attached.disconnect();
+    release?.();
+  };
+}
+
+function anchorOf(turn: HTMLElement): ScrollAnchor {
   const scroller = turn.closest(NOTEBOOK_SCROLLER) ?? findScroller(turn);
   const anchor = anchors.get(scroller) ?? new ScrollAnchor(scroller);
   anchors.set(scroller, anchor);
-  return anchor.add(turn);
+  return anchor;
 }
 
 /** The place that one scrolling box keeps for the turns in it. */
@@ -38,14 +54,15 @@ class ScrollAnchor {
   #place: Place | undefined;
   /** Where the box was scrolled to last by this anchor, or by a person. */
   #expected = 0;
-  #input: ScrollInput;
+  /** When it began to be kept. */
+  #began = 0;
   #sizes = new ResizeObserver(() => this.#settle());
   #styles = new MutationObserver(() => this.#settle());
   #ownAnchor = "";
+  #stopListening = (): void => {};
 
   constructor(scroller: Element) {
     this.#scroller = scroller;
-    this.#input = new ScrollInput(this.#onAction);
   }
 
   add(turn: HTMLElement): () => void {
@@ -53,11 +70,11 @@ class ScrollAnchor {
     this.#turns.add(turn);
     const cell = turn.closest(CELL) ?? turn;
     this.#sizes.observe(cell);
-    const place = choosePlace(turn, cell, this.#view());
+    const place = input.hasScrolledAway() ? undefined : choosePlace(turn, cell, this.#view());
     if (place) {
       this.#place = place;
       this.#kept = { el: cell, top: place.isAtOnce ? place.rest : this.#topOf(cell) };
-      this.#input.reset();
+      this.#began = performance.now();
     }
     this.#settle();
     let isOver = false;
@@ -73,7 +90,7 @@ class ScrollAnchor {
     if (this.#place?.turn === turn) this.#place = undefined;
     this.#sizes.unobserve(cell);
     if (this.#turns.size) return;
-    this.#input.stop();
+    this.#stopListening();
     this.#sizes.disconnect();
     this.#styles.disconnect();
     this.#target().removeEventListener("scroll", this.#onScroll);
@@ -87,7 +104,7 @@ class ScrollAnchor {
       this.#ownAnchor = this.#scroller.style.overflowAnchor;
       this.#scroller.style.overflowAnchor = "none";
     }
-    this.#input.start();
+    this.#stopListening = input.onAction(this.#onAction);
     this.#expected = this.#scroller.scrollTop;
     this.#target().addEventListener("scroll", this.#onScroll, { passive: true });
     this.#sizes.observe(this.#scroller);
@@ -113,8 +130,11 @@ class ScrollAnchor {
   }
 
   #onScroll = (): void => {
-    if (Math.abs(this.#scroller.scrollTop - this.#expected) <= 1) return;
-    if (!this.#input.isByPerson(this.#ownAnchor === "none")) {
+    const moved = Math.abs(this.#scroller.scrollTop - this.#expected);
+    if (moved <= 1) return;
+    // where JupyterLab attaches only the cells in sight, it scrolls by the heights of those that change
+    const isCorrection = this.#ownAnchor === "none" && moved < this.#view().height / 2;
+    if (!input.isByPerson(this.#began, isCorrection)) {
       this.#settle();
       return;
     }

@@ -1,4 +1,4 @@
-/** What a person does that may scroll: wheel, finger, keys, pointer. */
+/** What a person does on the page that may scroll it: wheel, finger, keys, pointer. */
 
 /** Milliseconds for which the page scrolls after what a person did, with momentum. */
 const MOMENTUM_MS = 1_000;
@@ -6,55 +6,67 @@ const MOMENTUM_MS = 1_000;
 /** Milliseconds in which JupyterLab may still scroll to the next cell after one was run. */
 const START_MS = 600;
 
-const MOVES = ["wheel", "touchmove", "keydown", "pointerdown"] as const;
+const SCROLL_KEYS = ["PageUp", "PageDown", "Home", "End", "ArrowUp", "ArrowDown"];
+const EVENTS = ["wheel", "touchmove", "keydown", "pointerdown", "pointerup", "scroll"] as const;
 
 /** Records what a person does, so that their scrolling is told from the page's own. */
 export class ScrollInput {
-  #onAction: (target: EventTarget | null) => void;
-  #at = Number.NEGATIVE_INFINITY;
-  #began = Number.NEGATIVE_INFINITY;
+  /** When anything was done that may scroll. */
+  #inputAt = Number.NEGATIVE_INFINITY;
+  /** When the person scrolled, and when they acted at one place of the page. */
+  #scrolledAt = Number.NEGATIVE_INFINITY;
+  #actedAt = Number.NEGATIVE_INFINITY;
   #isDown = false;
+  #listeners = new Set<(target: EventTarget | null) => void>();
 
-  /** `onAction` is called with what a key or the pointer was pressed on. */
-  constructor(onAction: (target: EventTarget | null) => void) {
-    this.#onAction = onAction;
+  /** Begin to record; it goes on as long as the page. */
+  constructor() {
+    for (const name of EVENTS) addEventListener(name, this.#onEvent, { capture: true, passive: true });
   }
 
-  start(): void {
-    for (const name of MOVES) addEventListener(name, this.#onMove, { capture: true, passive: true });
-    addEventListener("pointerup", this.#onUp, true);
-  }
-
-  stop(): void {
-    for (const name of MOVES) removeEventListener(name, this.#onMove, true);
-    removeEventListener("pointerup", this.#onUp, true);
-  }
-
-  /** Forget what was done before a cell has run. */
-  reset(): void {
-    this.#at = Number.NEGATIVE_INFINITY;
-    this.#began = performance.now();
+  /** Whether the person has scrolled since they last pressed a key or clicked, as to run a cell. */
+  hasScrolledAway(): boolean {
+    return this.#scrolledAt > this.#actedAt;
   }
 
   /**
-   * Whether a scrolling that nothing here did is a person's. What scrolls without a key or the pointer, such as a script for
-   * accessibility, is theirs too, but not where JupyterLab scrolls by itself: after a cell was run, and always where it
-   * attaches only the cells in sight.
+   * Whether a scrolling that nothing here did is a person's, for a place that is kept since `began`. What scrolls without
+   * a key or the pointer, such as a script for accessibility, is theirs too, but not where JupyterLab scrolls by itself:
+   * after a cell was run, and where it corrects the heights of cells.
    */
-  isByPerson(hasOwnScrolling: boolean): boolean {
+  isByPerson(began: number, isCorrection: boolean): boolean {
     const now = performance.now();
-    if (this.#isDown || now - this.#at < MOMENTUM_MS) return true;
-    return !hasOwnScrolling && now - this.#began > START_MS;
+    if (this.#isDown || (this.#inputAt > began && now - this.#inputAt < MOMENTUM_MS)) return true;
+    return !isCorrection && now - began > START_MS;
   }
 
-  #onMove = ({ type, target }: Event): void => {
-    this.#at = performance.now();
+  /** Call back with what a key or the pointer is pressed on; return what ends that. */
+  onAction(listener: (target: EventTarget | null) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #onEvent = (event: Event): void => {
+    const now = performance.now();
+    const { type, target } = event;
+    if (type === "scroll") {
+      if (this.#isDown) this.#scrolledAt = now; // the scroll bar is dragged
+      return;
+    }
+    this.#inputAt = now;
     if (type === "pointerdown") this.#isDown = true;
-    if (type === "pointerdown" || type === "keydown") this.#onAction(target);
+    if (type === "pointerup") this.#isDown = false;
+    const isScrolling = type === "wheel" || type === "touchmove" || isScrollKey(event);
+    if (isScrolling) this.#scrolledAt = now;
+    else if (type !== "pointerup") this.#act(target, now);
   };
 
-  #onUp = (): void => {
-    this.#isDown = false;
-    this.#at = performance.now();
-  };
+  #act(target: EventTarget | null, now: number): void {
+    this.#actedAt = now;
+    for (const listener of [...this.#listeners]) listener(target);
+  }
+}
+
+function isScrollKey(event: Event): boolean {
+  return event instanceof KeyboardEvent && SCROLL_KEYS.includes(event.key);
 }
