@@ -1,4 +1,4 @@
-"""Write docs/reports.md: the situations of public reports that tests/reports/ holds, from the docstrings of its tests.
+"""Write docs/reports.md: the situations of public reports, from the docstrings of the tests that build them.
 
 Usage: python docs/reports.py [--check]
 """
@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reports.md"
-FOLDER = ROOT / "tests" / "reports"
+PATTERNS = ("tests/reports/test_*.py", "tests/browser/test_reported_*.py")
+"""The files of such tests: those that need a page are beside the other tests of the browser."""
 
 HEAD = """# Public reports
 
-What people reported of other projects, tried here: each row is a test in `tests/reports/` that builds the situation and
-checks what is right for nbtool. *Before* is what nbtool did when the report was looked up: *right*, or *wrong*, also
+What people reported of other projects, tried here: each row is a test in `tests/reports/`, or where it needs a page in
+`tests/browser/`, that builds the situation and checks what is right for nbtool. *Before* is what nbtool did when the report was looked up: *right*, or *wrong*, also
 where it had no way to do it; the change that came with the test made it right. How such tests are made is in
 [CONTRIBUTING.md](../CONTRIBUTING.md#public-reports). `make reports` writes this page from their docstrings.
 """
@@ -67,14 +68,19 @@ def tests_of(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDe
             yield node
 
 
+def report_files() -> list[Path]:
+    """Return the files of the tests, a topic each."""
+    return sorted((path for pattern in PATTERNS for path in ROOT.glob(pattern)), key=lambda path: path.name)
+
+
 def topics() -> tuple[list[Topic], list[str]]:
     """Return the topics, and the tests whose docstrings do not have the form."""
     found, wrong = [], []
-    for path in sorted(FOLDER.glob("test_*.py")):
+    for path in report_files():
         tree = ast.parse(path.read_text("utf-8"))
         parsed = [(test.name, parse_report(ast.get_docstring(test) or "")) for test in tests_of(tree)]
         wrong += [f"{path.relative_to(ROOT).as_posix()}::{name}" for name, report in parsed if report is None]
-        title = path.stem.removeprefix("test_").replace("_", " ").capitalize()
+        title = path.stem.removeprefix("test_").removeprefix("reported_").replace("_", " ").capitalize()
         found.append(Topic(path, title, tuple(report for _, report in parsed if report is not None)))
     return found, wrong
 

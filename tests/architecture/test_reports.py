@@ -1,4 +1,4 @@
-"""docs/reports.md lists every situation of tests/reports, as the docstrings describe it now."""
+"""docs/reports.md lists every situation of a public report, as the docstrings of its test describe it now."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ def test_the_page_is_up_to_date_and_every_docstring_has_the_form() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_every_test_of_the_folder_is_a_row() -> None:
+def test_every_test_of_the_files_is_a_row(script: ModuleType) -> None:
     listed = (ROOT / "docs" / "reports.md").read_text("utf-8")
-    files = list((ROOT / "tests" / "reports").glob("test_*.py"))
+    files: list[Path] = script.report_files()
 
-    assert [path.name for path in files if f"`tests/reports/{path.name}`: " not in listed] == []
+    assert {path.parent.name for path in files} == {"reports", "browser"}
+    names = [path.relative_to(ROOT).as_posix() for path in files]
+    assert [name for name in names if f"`{name}`: " not in listed] == []
     assert listed.count("](https://github.com/") > len(files) * 5
     tests = [
         test for path in files for test in re.findall(r"^(?:async )?def test_", path.read_text("utf-8"), re.MULTILINE)

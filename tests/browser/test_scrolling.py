@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.lab import Lab, Notebook
+from tests.browser.lab import Front, Lab, Notebook
 from tests.browser.paced_model import PacedModel, paced_model
 
 CODE = "x = 1\n" * 12
@@ -71,11 +72,13 @@ def model() -> Iterator[PacedModel]:
         yield model
 
 
-def opened(lab: Lab, model: PacedModel, *cells: str, setup: str = "", windowing: str = "") -> Notebook:
+def opened(
+    lab: Lab, model: PacedModel, *cells: str, setup: str = "", windowing: str = "", front: Front = "lab"
+) -> Notebook:
     if windowing:
         lab.use_new_pages()
         lab.server.set("notebook-extension/tracker", windowingMode=windowing)
-    notebook = lab.open_cells(model.setup + setup, *cells, kernel="python3")
+    notebook = lab.open_cells(model.setup + setup, *cells, kernel="python3", front=front)
     notebook.run_cell(0)
     return notebook
 
@@ -88,7 +91,8 @@ def run(notebook: Notebook, index: int, keys: str = "Shift+Enter") -> None:
 def say(notebook: Notebook, model: PacedModel, word: str, count: int) -> None:
     """Send paragraphs, and wait until the last is drawn."""
     model.say(*(f"{word} {number}." for number in range(count)))
-    notebook.page.wait_for_function(f"() => document.body.textContent.includes('{word} {count - 1}.')")
+    last = notebook.page.locator(".nb-turn p").filter(has_text=re.compile(rf"^{word} {count - 1}\.$"))
+    expect(last).to_be_attached()
 
 
 def top(notebook: Notebook, words: str) -> float:
@@ -105,7 +109,7 @@ def end(notebook: Notebook, model: PacedModel, count: int = 1) -> list[Any]:
     model.end()
     expect(notebook.page.locator(".nb-saved")).to_have_count(count)
     notebook.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    return list(notebook.page.evaluate("() => window.tops"))
+    return list(notebook.page.evaluate("() => window.tops ?? []"))
 
 
 def wheel(notebook: Notebook, pixels: int) -> None:
@@ -119,6 +123,12 @@ def wheel(notebook: Notebook, pixels: int) -> None:
         f"before => {PANEL}.node.querySelector('.jp-WindowedPanel-outer').scrollTop !== before",
         arg=before,
     )
+
+
+def wheel_to(notebook: Notebook, words: str, *, by: int = 200) -> None:
+    """Scroll until a line is in the upper half of the page: by so much while its cell is not attached to it."""
+    while (at := notebook.page.evaluate(TOP, words)) is None or not 50 < at < 500:
+        wheel(notebook, by if at is None else round(max(-300, min(300, at - 275))))
 
 
 @EVERY_MODE
@@ -197,10 +207,7 @@ def test_a_person_who_reads_elsewhere_is_never_moved(lab: Lab, model: PacedModel
     notebook = opened(lab, model, *cells, *others, windowing=windowing)
     run(notebook, 5, "Control+Enter")
     say(notebook, model, "First", 1)
-    while not notebook.page.evaluate(
-        f"words => {{ const top = ({TOP})(words); return top > 50 && top < 500; }}", "read = 1"
-    ):
-        wheel(notebook, -200 if where == "above" else 200)
+    wheel_to(notebook, "read = 1", by=-200 if where == "above" else 200)
     notebook.page.evaluate(RECORD, "read = 1")
 
     for part in ("Second", "Third"):
@@ -219,6 +226,22 @@ def test_nothing_moves_when_a_turn_ends_at_the_beginning_of_a_notebook(lab: Lab,
 
     assert len(end(notebook, model)) == 1
     assert notebook.errors == []
+
+
+def test_in_notebook_7_a_long_answer_gets_no_box_that_scrolls_unless_the_person_chose_it(
+    lab: Lab, model: PacedModel
+) -> None:
+    notebook = opened(lab, model, CODE, ASK, front="notebook")
+    run(notebook, 2)
+    say(notebook, model, "Line", 90)
+    wait_top(notebook, "%%chat", less_than=60)
+    notebook.page.evaluate(RECORD, "Line 3")
+
+    assert len(end(notebook, model)) == 1
+    cell = notebook.cell(2)
+    expect(cell).not_to_have_class(re.compile("jp-mod-outputsScrolled"))
+    notebook.page.evaluate(f"() => {{ {PANEL}.content.widgets[2].outputsScrolled = true; }}")
+    expect(cell).to_have_class(re.compile("jp-mod-outputsScrolled"))
 
 
 def test_nothing_that_is_read_moves_when_a_card_comes_and_is_decided(lab: Lab, model: PacedModel) -> None:

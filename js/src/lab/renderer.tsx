@@ -13,6 +13,7 @@ import { takeLostFocus } from "./focus";
 import { requestFromKernel } from "./kernelRequest";
 import { applyAnswer, requestFor } from "./savedTurnRequests";
 import type { MimeModel, NotebookPanel, Renderer, RendererContext, RendererFactory } from "./types";
+import { keepWhole } from "./wholeOutput";
 
 /** What switching to a version did, and the button that had the focus, if one had: until JupyterLab draws the new output. */
 const switched = new Map<string, { outcome: InsertedCell; focused: FocusedButton | undefined }>();
@@ -56,6 +57,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
     #turn: OfflineConnection | undefined;
     #fallback: Renderer | undefined;
     #count = 0;
+    #stopKeeping = (): void => {};
 
     /** Draw a turn; what is none, or not of this version, is left to the forms that the notebook has beside it. */
     async renderModel(model: MimeModel): Promise<void> {
@@ -153,6 +155,8 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
       for (const signal of signalsOf(this.#panel)) signal.disconnect(this.#updateActions);
       this.#panel = panel;
       for (const signal of signalsOf(panel)) signal.connect(this.#updateActions);
+      this.#stopKeeping();
+      this.#stopKeeping = keepWhole(this.node, panel);
       this.#updateActions();
     }
 

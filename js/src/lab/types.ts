@@ -53,6 +53,7 @@ export interface RenderMime {
 
 export interface CellWidget {
   readonly node: HTMLElement;
+  readonly model?: { getMetadata?(key: string): unknown };
 }
 
 /** A channel to code in the kernel that was registered under a target. */
