@@ -31,7 +31,7 @@ def start_recording(notebook: Notebook, words: str) -> None:
 
 def test_scrolling_up_while_an_output_streams(lab: Lab, model: PacedModel) -> None:
     """microsoft/vscode#177834: the page scrolls back to the latest output of a cell that runs. Right: it stays where
-    the person has scrolled to. Before: right."""
+    the person has scrolled to. Before: wrong."""
     notebook = opened(lab, model, *[CODE] * 2, ASK)
     run(notebook, 3)
     say(notebook, model, "First", 40)
@@ -73,7 +73,7 @@ def test_running_with_control_and_enter(lab: Lab, model: PacedModel) -> None:
 
 def test_running_a_cell_again_leaves_the_page_where_it_is(lab: Lab, model: PacedModel) -> None:
     """nteract/archived-desktop-app#803: a cell cannot be run twice without losing one's place. Right: its prompt and
-    its answer are where they were. Before: wrong."""
+    its answer are where they were. Before: right."""
     notebook = opened(lab, model, CODE, ASK, *[CODE] * 4)
     places = []
     for _ in range(2):
@@ -89,7 +89,7 @@ def test_running_a_cell_again_leaves_the_page_where_it_is(lab: Lab, model: Paced
 
 def test_a_rerun_whose_output_is_much_shorter(lab: Lab, model: PacedModel) -> None:
     """jupyterlab/jupyterlab#15693: rerunning a cell jumps where the height of its output changes much. Right: the
-    prompt is on the page all the time. Before: wrong."""
+    prompt is on the page all the time. Before: right."""
     notebook = opened(lab, model, *[CODE] * 2, ASK, *[CODE] * 4)
     for part, count in (("First", 50), ("Second", 2)):
         run(notebook, 3, "Control+Enter")
@@ -102,7 +102,7 @@ def test_a_rerun_whose_output_is_much_shorter(lab: Lab, model: PacedModel) -> No
 
 def test_running_a_cell_above_a_very_long_one(lab: Lab, model: PacedModel) -> None:
     """jupyter/notebook#348, microsoft/vscode#194690, jupyterlab/jupyterlab#14878: Shift+Enter scrolls to the next cell,
-    past the output of the one that ran. Right: its output begins on the page. Before: wrong."""
+    past the output of the one that ran. Right: its output begins on the page. Before: right."""
     notebook = opened(lab, model, CODE, ASK, CODE * 8, CODE)
     run(notebook, 2)
 
