@@ -12,6 +12,7 @@ import { excerpt } from "./marks";
 import type { Detail } from "./protocol";
 
 /** Shown of a turn that is not saved in full. */
+const NOT_ENDED = "This turn had not ended when the notebook was saved. Run the cell above to open it.";
 const NOT_SAVED = "This turn is too large for the saved notebook. Run the cell above to open it.";
 
 const validator = new Validator(schema as unknown as Schema, "2020-12");
@@ -63,8 +64,15 @@ export function createSavedClient(history: ParsedHistory): ExplorerClient {
   function open(turn: string): void {
     if (state.details.has(turn)) return;
     const saved = turns.get(turn);
-    const detail = saved ? toDetail(saved.prompt, saved.document) : NOT_SAVED;
+    const detail = saved ? toDetail(saved.prompt, saved.document) : reasonFor(turn);
     show({ details: new Map(state.details).set(turn, detail) });
+  }
+
+  /** Why a turn is not saved in full. */
+  function reasonFor(turn: string): string {
+    const versions = history.index.rows.flatMap((row) => row.versions);
+    const status = versions.find(({ turn_id }) => turn_id === turn)?.status ?? "";
+    return ["running", "waiting", "parked"].includes(status) ? NOT_ENDED : NOT_SAVED;
   }
 
   function search(text: string): void {

@@ -56,6 +56,18 @@ test("a turn that is not saved in full says so", async () => {
   expect(page.querySelector(".nb-x-pane")?.textContent).toContain("too large for the saved notebook");
 });
 
+test("a turn that had not ended when it was saved says so, and not that it is too large", async () => {
+  const history = saved();
+  history.turns = history.turns.filter(({ document }) => document.head.turn_id !== turnId(5));
+  for (const version of history.index.rows.flatMap((row) => row.versions))
+    if (version.turn_id === turnId(5)) version.status = "parked";
+  const page = await shown(history);
+
+  expect(page.querySelector(".nb-x-pane")?.textContent).toContain(
+    "had not ended when the notebook was saved",
+  );
+});
+
 test("nothing of a forged conversation becomes an element", async () => {
   const all = PAYLOADS.slice(0, 300).join("\n");
   const short = all.slice(0, 290);
