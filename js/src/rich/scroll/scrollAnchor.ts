@@ -117,6 +117,7 @@ class ScrollAnchor {
 
   /** Keep the place after a change of the layout. */
   #settle(): void {
+    if (!this.#view().height) return; // another tab is in front
     const { el } = this.#kept ?? {};
     if (!this.#kept || !el?.isConnected) {
       this.#choose();
