@@ -488,6 +488,11 @@ export type Reason = string;
 
 export type EditedArguments = string | Record<string, unknown>;
 
+export type NotebookPath = string;
+
+/** What Jupyter's messages name a client of the kernel. */
+export type SessionId = string;
+
 /** An action on a whole turn: a cell is inserted below and not run. */
 export type TurnAction = "rerun" | "edit" | "code" | "explore" | "undo";
 
@@ -499,11 +504,21 @@ export type CellAction = "rerun" | "edit" | "execute" | "resume" | "switch" | "b
 
 /**
  * A request without content.
- * `present` says that the page has the widget, `hello` that it draws it, `gone` that its last view was removed;
- * `resync` requests a snapshot, `rich` the second module; `took` says that the output was replaced.
+ * `gone` says that the last view of the page was removed; `resync` requests a snapshot, `rich` the second
+ * module; `took` says that the output was replaced.
  */
 export interface PlainRequest {
-  kind: "present" | "hello" | "gone" | "stop" | "resync" | "ping" | "rich" | "took";
+  kind: "gone" | "stop" | "resync" | "ping" | "rich" | "took";
+}
+
+/**
+ * `present` says that the page has the widget, `hello` that it draws it.
+ * A page that writes the notebook's file says the path of the `notebook`, and the `session` of its requests.
+ */
+export interface Greeting {
+  kind: "present" | "hello";
+  notebook?: NotebookPath;
+  session?: SessionId;
 }
 
 /** An action on the turn. */
@@ -557,7 +572,7 @@ export interface BindingRequest {
 export type PageDecision = ApproveRequest | DenyRequest | ReleaseRequest;
 
 /** Page → kernel; the connection adds the envelope. */
-export type PageMessage = PlainRequest | ActRequest | StopCallRequest | MediaRequest | PageDecision | BindingRequest;
+export type PageMessage = PlainRequest | Greeting | ActRequest | StopCallRequest | MediaRequest | PageDecision | BindingRequest;
 
 /** A patch as it is sent: the frequent ones are the id of a block, the text, and the field unless that is `text`. */
 export type EncodedPatch = Patch | [id: string, text: string, field?: 'arguments' | 'progress'];
@@ -632,6 +647,13 @@ export interface ReplacedMessage {
   places: OutputReplacement[];
 }
 
+/** What a notebook that is saved now keeps in the place of the widget, by media types. */
+export interface SavedFormMessage {
+  v: 1;
+  kind: "form";
+  data: Record<string, unknown>;
+}
+
 /** The name that a result was bound to, or in `text` the reason why not. */
 export interface BoundMessage {
   v: 1;
@@ -644,7 +666,7 @@ export interface BoundMessage {
 }
 
 /** Kernel → page of a turn. */
-export type KernelMessage = LazyModuleMessage | MediaMessage | PatchesMessage | SnapshotMessage | AckMessage | DecidedMessage | CellMessage | ReplacedMessage | BoundMessage;
+export type KernelMessage = LazyModuleMessage | MediaMessage | PatchesMessage | SnapshotMessage | AckMessage | DecidedMessage | CellMessage | ReplacedMessage | SavedFormMessage | BoundMessage;
 
 /** A request without content: the index, the totals, or the second module. */
 export interface ExplorerPlainRequest {
@@ -945,7 +967,7 @@ export interface MapData {
 
 /** A request of the page: as those of a turn; `stop` stops the map. */
 export interface MapRequest {
-  kind: "present" | "hello" | "gone" | "stop" | "ping" | "took";
+  kind: "gone" | "stop" | "ping" | "took";
 }
 
 /** The whole map as it is now. */

@@ -31,6 +31,8 @@ export function isKernelMessage(value: unknown): value is KernelMessage {
       return typeof value.key === "string";
     case "left":
       return Array.isArray(value.pages) && Array.isArray(value.places) && value.places.every(isReplacement);
+    case "form":
+      return isObject(value.data);
     case "ack":
     case "pong":
     case "decided":

@@ -21,6 +21,7 @@ from nbtool.blocks.protocol import VERSION
 from nbtool.turn_place import REPORTS, TurnPlace
 from nbtool.view.patch_batching import LoopClock
 from nbtool.view.protocol import OutputReplacement
+from nbtool.view.saved_form import DISPLAY_SECONDS, MESSAGE_SECONDS, Build, Form, SavedForm
 
 MAX_REMEMBERED_IDS = 256
 """How many message ids are remembered, so that a message delivered twice counts once."""
@@ -46,6 +47,10 @@ class PageMessage(Protocol):
     def message_id(self) -> str:
         """Its id: the page's name and a counter."""
 
+    @property
+    def notebook(self) -> str:
+        """Of a greeting: the path of the notebook that the page writes to its file; empty where it does not."""
+
 
 def listened_id(listen: Listen | None, receive: Receive) -> dict[str, str]:
     """Start to listen for a widget that is created next; return the traits by which it gets the id for that."""
@@ -63,6 +68,8 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     widget, `control` whether the kernel receives its messages over the control channel too. `listen` gets the id of
     its comm and `receive` before the comm is opened, so that no message of a fast page is missed. With `broadcasts`
     the page also posts its messages to a BroadcastChannel. `traits` are those of the kind of widget.
+
+    `update_output(form)` updates the display that shows the widget, which also keeps it; None before there is one.
     """
 
     place = traitlets.Unicode().tag(sync=True)
@@ -82,6 +89,9 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         **traits: Any,
     ) -> None:
         self.turn_place = TurnPlace()
+        self.update_output: Callable[[Form], object] | None = None
+        self._saved_form = SavedForm(self._prepare_form, self._deliver_form, clock)
+        self._is_page_writing = False
         # ipykernel 7.0 takes a message's cell from the context, which the listener's thread does not have.
         self._context = copy_context()
         self._post, self._clock = post, clock
@@ -102,6 +112,7 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
 
     def close(self) -> None:
         """Close, including the layout that ipywidgets creates for every widget and would never remove."""
+        self._saved_form.stop()
         super().close()
         self.layout.close()
 
@@ -132,6 +143,7 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         and gets the replacement then. `replacements` are the former outputs (a widget's id, or the plain text of an
         output), each with what replaces it.
         """
+        self._saved_form.stop()
         self._replacements = list(replacements)
         if self._pages:
             self._announce_replacement()
@@ -150,6 +162,23 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         """Send all that the page shows; on the loop."""
         raise NotImplementedError
 
+    def _prepare_form(self) -> Build:
+        """Return what builds the output for a notebook that is saved now, on any thread; on the loop."""
+        raise NotImplementedError
+
+    def _renew_form(self, *, at_once: bool = False) -> None:
+        """Renew the form for a notebook that is saved now, soon or immediately; on the loop."""
+        if self._is_page_writing:
+            self._saved_form.renew(0 if at_once else MESSAGE_SECONDS)
+        elif self.update_output is not None:
+            self._saved_form.renew(0 if at_once else DISPLAY_SECONDS)
+
+    def _deliver_form(self, form: Form) -> None:
+        if self._is_page_writing:
+            self._send_message({"v": VERSION, "kind": "form", "data": form})
+        elif self.update_output is not None:
+            self.update_output(form)
+
     def _send_message(self, message: Any, buffers: Sequence[bytes] | None = None) -> None:
         self.send(message, buffers)
 
@@ -160,6 +189,9 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             case "took":
                 self._on_replaced(message)
             case kind:
+                if message.notebook:
+                    self._is_page_writing = True
+                    self._renew_form(at_once=True)
                 if kind in ("hello", "resync"):
                     self._on_hello()
                 elif kind not in REPORTS:

@@ -18,6 +18,9 @@ TEXT_LIMIT = 1_000_000
 QUERY_LIMIT = 200
 """Characters of a search that are accepted."""
 
+PATH_LIMIT = 4_096
+"""Characters of the path of a notebook that are accepted."""
+
 MAX_ROUND = 10_000
 """The highest round number that is accepted."""
 
@@ -54,3 +57,7 @@ MediaKey = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Digest = Annotated[str, Field(pattern=r"^[A-Za-z0-9:_+/=-]{1,200}$")]
 Reason = Annotated[str, Field(max_length=REASON_LIMIT)]
 EditedArguments = Annotated[str | dict[str, Any], AfterValidator(_parse_object)]
+
+NotebookPath = Annotated[str, Field(max_length=PATH_LIMIT)]
+SessionId = Annotated[str, Field(max_length=QUERY_LIMIT)]
+"""What Jupyter's messages name a client of the kernel."""

@@ -41,7 +41,8 @@ class TurnMessage:
     """One message of the page.
 
     `verdict` is the content of a decision, `binding` what `bind` requests, `action` what `act` requests,
-    `call_id` is the call that `stop_call` stops, and `key` the image or sound that `media` requests.
+    `call_id` is the call that `stop_call` stops, and `key` the image or sound that `media` requests. `notebook` and
+    `session` are what a greeting says of its page.
     """
 
     kind: MessageKind
@@ -52,6 +53,8 @@ class TurnMessage:
     binding: BindRequest | None = None
     action: TurnAction | None = None
     key: str = ""
+    notebook: str = ""
+    session: str = ""
 
 
 def parse_message(content: Any, *, turn_id: str, nonce: str) -> TurnMessage | None:
@@ -65,6 +68,10 @@ def parse_message(content: Any, *, turn_id: str, nonce: str) -> TurnMessage | No
 def _to_turn_message(message: PageMessage, message_id: str) -> TurnMessage | None:
     """Return a valid message as a value; None if its name is out of bounds."""
     kind = message["kind"]
+    if message["kind"] == "present" or message["kind"] == "hello":
+        return TurnMessage(
+            kind, message_id, notebook=message.get("notebook") or "", session=message.get("session") or ""
+        )
     if message["kind"] == "act":
         return TurnMessage("act", message_id, action=message["action"])
     if message["kind"] == "bind":

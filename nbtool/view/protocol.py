@@ -22,8 +22,10 @@ from nbtool.view.message_fields import (
     EditedArguments,
     Id,
     MediaKey,
+    NotebookPath,
     OptionalId,
     Reason,
+    SessionId,
 )
 
 TurnAction = Literal["rerun", "edit", "code", "explore", "undo"]
@@ -43,11 +45,22 @@ show it, write its calls as code, bind a call's result, continue a past chat, or
 class PlainRequest(TypedDict):
     """A request without content.
 
-    `present` says that the page has the widget, `hello` that it draws it, `gone` that its last view was removed;
-    `resync` requests a snapshot, `rich` the second module; `took` says that the output was replaced.
+    `gone` says that the last view of the page was removed; `resync` requests a snapshot, `rich` the second module;
+    `took` says that the output was replaced.
     """
 
-    kind: Literal["present", "hello", "gone", "stop", "resync", "ping", "rich", "took"]
+    kind: Literal["gone", "stop", "resync", "ping", "rich", "took"]
+
+
+class Greeting(TypedDict):
+    """`present` says that the page has the widget, `hello` that it draws it.
+
+    A page that writes the notebook's file says the path of the `notebook`, and the `session` of its requests.
+    """
+
+    kind: Literal["present", "hello"]
+    notebook: NotRequired[NotebookPath]
+    session: NotRequired[SessionId]
 
 
 class ActRequest(TypedDict):
@@ -106,7 +119,7 @@ class BindingRequest(TypedDict):
 
 
 PageDecision = ApproveRequest | DenyRequest | ReleaseRequest
-PageMessage = PlainRequest | ActRequest | StopCallRequest | MediaRequest | PageDecision | BindingRequest
+PageMessage = PlainRequest | Greeting | ActRequest | StopCallRequest | MediaRequest | PageDecision | BindingRequest
 """Page → kernel; the connection adds the envelope."""
 
 
@@ -195,6 +208,14 @@ class ReplacedMessage(TypedDict):
     places: list[OutputReplacement]
 
 
+class SavedFormMessage(TypedDict):
+    """What a notebook that is saved now keeps in the place of the widget, by media types."""
+
+    v: Literal[1]
+    kind: Literal["form"]
+    data: dict[str, Any]
+
+
 class BoundMessage(TypedDict):
     """The name that a result was bound to, or in `text` the reason why not."""
 
@@ -216,6 +237,7 @@ KernelMessage = (
     | DecidedMessage
     | CellMessage
     | ReplacedMessage
+    | SavedFormMessage
     | BoundMessage
 )
 """Kernel → page of a turn."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import traitlets
@@ -15,7 +16,7 @@ import traitlets
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.media import displayable_bytes
 from nbtool.blocks.protocol import VERSION, Document
-from nbtool.blocks.render.mimebundle import turn_mimebundle
+from nbtool.blocks.render.mimebundle import turn_mimebundle, unfinished_mimebundle
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.view.assets import read_asset
@@ -24,6 +25,7 @@ from nbtool.view.live_widget import LiveWidget
 from nbtool.view.page_messages import BindRequest, TurnMessage, parse_message
 from nbtool.view.patch_batching import PatchQueue, Throttle, encode_patch
 from nbtool.view.protocol import BoundMessage, DecidedMessage, TurnAction
+from nbtool.view.saved_form import Build
 
 
 class TurnWidget(LiveWidget):
@@ -74,7 +76,7 @@ class TurnWidget(LiveWidget):
 
     def __repr__(self) -> str:
         """Return the text of the output while the turn runs, which a notebook saved meanwhile keeps."""
-        command = f"`%chat show {self.turn_id}`"
+        command = f"`%chat open {self.turn_id}`"
         return f"The turn is shown here when it has ended. If it had not ended when this was saved: {command}."
 
     @property
@@ -88,6 +90,7 @@ class TurnWidget(LiveWidget):
         if not patches:
             return
         self._queue.add(patches)
+        self._renew_after(event)
         if isinstance(event, (TurnStarted, CallAsked, TurnParked, TurnEnded)):
             self.flush()
             if isinstance(event, CallAsked) and self.turn_place.state == "seen":
@@ -197,6 +200,20 @@ class TurnWidget(LiveWidget):
             problem = str(error)
         answer = text or problem
         self._send_message({"v": VERSION, "kind": "cell", "id": message.message_id, "ok": not problem, "text": answer})
+
+    def _prepare_form(self) -> Build:
+        return partial(unfinished_mimebundle, self.document, dict(self._transcript.media), self.turn_id)
+
+    def _renew_after(self, event: Event) -> None:
+        """Renew what a notebook that is saved now keeps: a question immediately, nothing while somebody may answer it.
+
+        An update of the display could take the focus from a card, so there is none until the decision.
+        """
+        is_asking = self._transcript.head["status"] in ("waiting", "parked")
+        if isinstance(event, CallAsked):
+            self._renew_form(at_once=True)
+        elif self._is_page_writing or not is_asking:
+            self._renew_form()
 
     def _send_patches(self) -> None:
         if self._queue:

@@ -118,8 +118,8 @@ def test_messages_are_handled_on_the_loop_whatever_thread_receives_them() -> Non
 
 
 def test_front_ends_without_widgets_get_a_sentence() -> None:
-    assert "does not support widgets" in repr(Page().widget)
-    assert "does not support widgets" in Page().widget.mimebundle()[0]["text/plain"]
+    assert "shown here when they have ended" in repr(Page().widget)
+    assert "shown here when they have ended" in Page().widget.mimebundle()[0]["text/plain"]
 
 
 def message(**changes: Any) -> dict[str, Any]:

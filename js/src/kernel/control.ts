@@ -18,6 +18,11 @@ function kernelOf(model: Model): Kernel | null | undefined {
   return (model.widget_manager as { kernel?: Kernel | null } | undefined)?.kernel;
 }
 
+/** The session of the page's requests to its kernel; undefined where the page does not know it. */
+export function sessionOf(model: Model): string | undefined {
+  return kernelOf(model)?.clientId;
+}
+
 /** Whether the page of a widget can send over the control channel. */
 export function canControl(model: Model): boolean {
   return Boolean(kernelOf(model)?.sendControlMessage);

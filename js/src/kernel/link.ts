@@ -3,9 +3,12 @@
  * its output is left at the end.
  */
 import type { Model } from "../model";
+import { contextOf } from "../notebook/notebookModel";
 import { replaceOutputs, restoreOutput } from "../notebook/restore";
-import type { AckMessage, OutputReplacement, ReplacedMessage } from "../protocol";
+import { keepForm } from "../notebook/savedForm";
+import type { AckMessage, OutputReplacement, ReplacedMessage, SavedFormMessage } from "../protocol";
 import { type Channel, type ChannelState, openChannel } from "./channel";
+import { sessionOf } from "./control";
 
 /** The connection to the kernel: waiting for its first reply, without one, open, lost, or none: a saved turn. */
 export type LinkState = "connecting" | "noReply" | "open" | "lost" | "offline";
@@ -65,11 +68,12 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
   /** The ids of greetings that the kernel has not answered. */
   const greetings = new Map<string, Greeting>();
   const isReloaded = Boolean(model.get("seen"));
+  const setForm = keepForm(model, signal);
   const channel = openChannel(model, signal, initial, {
     ...(envelope && { envelope }),
     accepts,
     isConnected: ({ link }) => link === "open",
-    onMessage: (message) => receive(message as K | AckMessage | ReplacedMessage),
+    onMessage: (message) => receive(message as K | AckMessage | ReplacedMessage | SavedFormMessage),
   });
   const { page, state, setTimer, send } = channel;
   let receivedAt = 0;
@@ -102,7 +106,7 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
     if (key !== undefined) setRequest(key, requestState);
   }
 
-  function receive(message: K | AckMessage | ReplacedMessage): void {
+  function receive(message: K | AckMessage | ReplacedMessage | SavedFormMessage): void {
     receivedAt = Date.now();
     pingAt = 0;
     if (state().link === "lost") showLink({ link: "open" });
@@ -111,13 +115,14 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
       if (state().link !== "open") showLink({ link: "open" });
       resolveRequest((message as AckMessage).id, { state: "accepted", text: "" });
     } else if (message.kind === "left") takeOver(message as ReplacedMessage);
+    else if (message.kind === "form") setForm((message as SavedFormMessage).data);
     else onMessage(message as K);
   }
 
   /** Replace the outputs of a view that left its widget; of several pages only the first one does. */
   function takeOver({ pages, places }: ReplacedMessage): void {
     if (isReloaded && !pages.includes(page)) {
-      send({ kind: "hello" }); // it ended before the kernel knew this page
+      send({ kind: "hello", ...describePage(model) }); // it ended before the kernel knew this page
       return;
     }
     setTimer(
@@ -143,7 +148,7 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
       if (state().link === "connecting") showLink({ link: "noReply" });
       return;
     }
-    const id = send({ kind });
+    const id = send({ kind, ...describePage(model) });
     greetings.set(id, kind);
     setTimer(() => greetings.has(id) && greet(kind, triesLeft - 1), HEARTBEAT_MS);
   }
@@ -177,4 +182,10 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
     resolveRequest,
     receivedAt: () => receivedAt,
   };
+}
+
+/** What a greeting says of a page that writes the notebook's file. */
+export function describePage(model: Model): { notebook?: string; session?: string } {
+  const [notebook, session] = [contextOf(model)?.path, sessionOf(model)];
+  return notebook ? { notebook, ...(session && { session }) } : {};
 }

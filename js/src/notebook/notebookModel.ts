@@ -2,15 +2,16 @@
 import type { Model } from "../model";
 
 /** A signal of Lumino: https://lumino.readthedocs.io/en/latest/api/interfaces/signaling.ISignal.html */
-export interface Signal {
-  connect(listener: () => void): void;
-  disconnect(listener: () => void): void;
+export interface Signal<L = () => void> {
+  connect(listener: L): void;
+  disconnect(listener: L): void;
 }
 
 /** The parts of an output that are used here. */
 export interface Output {
   output_type?: string;
   data?: Record<string, unknown>;
+  metadata?: Record<string, unknown>;
   text?: string | string[];
   ename?: string;
   evalue?: string;
@@ -34,10 +35,15 @@ export interface Cell {
   toJSON?(): Record<string, unknown>;
   getOutputs?(): Output[];
   setOutputs?(outputs: object[]): void;
-  updateOutputs?(start: number, end: number, outputs: object[]): void;
+  /** With the origin "silent-change" the page draws nothing again. */
+  updateOutputs?(start: number, end: number, outputs: object[], origin?: string): void;
+  /** Since the versions whose `updateOutputs` has an origin. */
+  appendStreamOutput?: unknown;
 }
 
 export interface NotebookModel {
+  /** Whether the server writes the file, from what all pages share. */
+  collaborative?: boolean;
   sharedModel?: {
     readonly changed?: Signal;
     cells?: Cell[];
@@ -48,11 +54,24 @@ export interface NotebookModel {
   cells?: Iterable<{ id: string; trusted: boolean }>;
 }
 
+/** The document of a notebook: its model, and the saving of it. */
+export interface NotebookContext {
+  /** The path of the file, on its drive. */
+  path?: string;
+  model?: NotebookModel;
+  saveState?: Signal<(sender: unknown, state: string) => void>;
+}
+
 export const WIDGET_MIME = "application/vnd.jupyter.widget-view+json";
+
+/** Return the document that shows a widget; undefined where the page does not know it. */
+export function contextOf(model: Model): NotebookContext | undefined {
+  return (model.widget_manager as { context?: NotebookContext } | undefined)?.context;
+}
 
 /** Return the notebook that shows a widget; undefined where the page does not know it. */
 export function notebookOf(model: Model): NotebookModel | undefined {
-  return (model.widget_manager as { context?: { model?: NotebookModel } } | undefined)?.context?.model;
+  return contextOf(model)?.model;
 }
 
 /** Return the outputs of a cell. */
@@ -62,8 +81,10 @@ export function outputsOf(cell: Cell): Output[] {
 
 /** Return which output of a cell shows a widget, by the id of its model; -1 where none does. */
 export function findWidget(cell: Cell, modelId: unknown): number {
-  return outputsOf(cell).findIndex(({ data }) => {
-    const view = data?.[WIDGET_MIME] as { model_id?: unknown } | undefined;
-    return Boolean(modelId) && view?.model_id === modelId;
-  });
+  return outputsOf(cell).findIndex((output) => Boolean(modelId) && shownWidget(output) === modelId);
+}
+
+/** Return the id of the widget that an output shows. */
+function shownWidget({ data }: Output): unknown {
+  return (data?.[WIDGET_MIME] as { model_id?: unknown } | undefined)?.model_id;
 }

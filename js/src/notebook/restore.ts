@@ -2,13 +2,20 @@
 import type { Model } from "../model";
 import type { OutputReplacement } from "../protocol";
 import { type Cell, findWidget, notebookOf, outputsOf, WIDGET_MIME } from "./notebookModel";
+import { findForm } from "./savedForm";
 
 const TURN_MIME = "application/vnd.nbtool.turn+json";
 
-/** Show the view of a turn under its cell again, where the notebook was not saved since the turn began. */
+/** Show the view of a turn under its cell again: in the place of what was saved of it, or where nothing was saved. */
 export function restoreOutput(model: Model): void {
   const cells = cellsOf(model);
   const place = String(model.get("place"));
+  const view = displayData({ [WIDGET_MIME]: { version_major: 2, version_minor: 0, model_id: place } });
+  const saved = cells?.find((one) => findForm(one, place) >= 0);
+  if (saved) {
+    replaceFrom(saved, findForm(saved, place), [view]);
+    return;
+  }
   const cell = cells?.find((one) => one.id && one.id === model.get("cell"));
   if (
     !cell ||
@@ -19,9 +26,7 @@ export function restoreOutput(model: Model): void {
   for (const one of notebookOf(model)?.cells ?? []) {
     if (one.id === cell.id) one.trusted = true; // as when it runs: nothing of the old output is left
   }
-  cell.setOutputs?.([
-    displayData({ [WIDGET_MIME]: { version_major: 2, version_minor: 0, model_id: place } }),
-  ]);
+  cell.setOutputs?.([view]);
 }
 
 /**
@@ -62,7 +67,7 @@ function displayData(data: Record<string, unknown>): object {
 
 /** Return which output of a cell shows this widget, or has this plain text; -1 where none does. */
 function findOutput(cell: Cell, target: string): number {
-  const index = findWidget(cell, target);
+  const index = Math.max(findWidget(cell, target), findForm(cell, target));
   if (index >= 0 || !target) return index;
   return outputsOf(cell).findIndex(({ data }) => joinLines(data?.["text/plain"]) === target);
 }

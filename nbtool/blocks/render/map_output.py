@@ -13,6 +13,9 @@ from nbtool.blocks.sanitize import one_line
 
 STOPPED = "Stopped before it was finished; the finished answers are kept."
 
+UNFINISHED = "These prompts had not all been answered when the notebook was saved. Call the same map again to go on."
+"""Below a map in a notebook that was saved while it ran."""
+
 BAD_STYLE = "color:var(--jp-error-color1,#c62828)"
 """The colour of what failed, as in a running map."""
 
@@ -29,8 +32,15 @@ def map_mimebundle(data: MapData) -> dict[str, str]:
     return {"text/html": _to_html(data), "text/plain": _to_text(data)}
 
 
+def unfinished_map_mimebundle(data: MapData) -> dict[str, str]:
+    """Return the mimebundle of a map that has not ended: how far it is, and how to go on."""
+    return map_mimebundle({**data, "status": "running"})
+
+
 def end_line(data: MapData) -> str:
     """Return why a map was stopped, and what can be done; empty if it was not."""
+    if data["status"] == "running":
+        return UNFINISHED
     if data["status"] != "stopped":
         return ""
     reason, fix = one_line(data["reason"], MESSAGE_CHARS), one_line(data["fix"], MESSAGE_CHARS)

@@ -49,6 +49,12 @@ _MARK_ROOM = 64
 TURN_MIME = "application/vnd.nbtool.turn+json"
 """The media type of a turn as data."""
 
+UNFINISHED = (
+    "This turn had not ended when the notebook was saved. `%chat open {turn_id}` opens its chat, with what was "
+    "recorded of the turn."
+)
+"""Below a turn in a notebook that was saved while it ran."""
+
 
 def turn_mimebundle(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
     """Return the mimebundle of a turn for a notebook: as data, as HTML and as text, each within its limit.
@@ -72,6 +78,14 @@ def turn_mimebundle(document: Document, media: Mapping[str, Media] | None = None
     if json_text and len(json_text.encode()) <= DATA_LIMIT + size:
         bundle[TURN_MIME] = json.loads(json_text)
     return bundle
+
+
+def unfinished_mimebundle(document: Document, media: Mapping[str, Media], turn_id: str) -> dict[str, Any]:
+    """Return the mimebundle of a turn that has not ended: what there is so far, and how to go on."""
+    head: Head = {**document["head"], "error": UNFINISHED.format(turn_id=turn_id)}
+    if head["status"] in FINAL_STATUSES:
+        head["status"] = "running"
+    return turn_mimebundle({**document, "head": head}, media)
 
 
 def turn_data(document: Document) -> Document:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from nbtool.loop import background_loop
@@ -93,4 +95,21 @@ def close_former(cell_id: str) -> None:
 def display_widget(widget: LiveWidget, *, display_id: str | bool = True) -> Any:
     """Show a widget in the output of the running cell; return the handle of its display, a new one without an id."""
     data, metadata = widget.mimebundle()
-    return display(data, raw=True, metadata=metadata, display_id=display_id)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+    handle: Any = display(data, raw=True, metadata=metadata, display_id=display_id)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+    widget.update_output = _output_update(data, metadata, handle.display_id)
+    return handle
+
+
+def _output_update(data: dict[str, Any], metadata: dict[str, Any], display_id: str) -> Callable[[dict[str, Any]], None]:
+    """Return what updates the display of a widget by static forms beside the widget; on any thread.
+
+    It has the publisher of now: while a tool captures what is displayed, another one takes all displays.
+    """
+    publisher = InteractiveShell.instance().display_pub
+    context = copy_context()  # ipykernel 7 takes the cell from it
+
+    def update(form: dict[str, Any]) -> None:
+        publish = partial(publisher.publish, {**data, **form}, metadata, update=True)
+        context.run(publish, transient={"display_id": display_id})
+
+    return update

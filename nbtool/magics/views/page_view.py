@@ -76,6 +76,7 @@ class WidgetView(OutputView):
         if place is not None:
             data, metadata = self._widget.mimebundle()
             place.update(data, raw=True, metadata=metadata)
+            self._widget.update_output = lambda form: place.update({**data, **form}, raw=True, metadata=metadata)
         self._handle = self._card = place or display_widget(self._widget)
 
     def feed(self, event: Event) -> None:
