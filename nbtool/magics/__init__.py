@@ -166,8 +166,8 @@ def load(shell: Any) -> None:
     set_login_asker(lambda request: _ask_login(shell, name, request))
     set_progress_view(lambda progress, stop: _show_map(shell, progress, stop))
     if kernel := getattr(shell, "kernel", None):
-        from nbtool.magics.kernel.cell_messages import patch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
         from nbtool.magics.kernel.nulls import patch_nulls  # noqa: PLC0415 - the same
+        from nbtool.magics.kernel.reply_socket import patch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
 
         patch_reply_socket(kernel)
         patch_nulls(shell)
@@ -272,9 +272,9 @@ def unload(shell: Any) -> None:
     set_login_asker(None)
     set_progress_view(None)
     if kernel := getattr(shell, "kernel", None):
-        from nbtool.magics.kernel.cell_messages import unpatch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
         from nbtool.magics.kernel.control_channel import remove_control_handler  # noqa: PLC0415 - the same
         from nbtool.magics.kernel.nulls import unpatch_nulls  # noqa: PLC0415 - the same
+        from nbtool.magics.kernel.reply_socket import unpatch_reply_socket  # noqa: PLC0415 - a terminal has no kernel
 
         unpatch_nulls(shell)
         unpatch_reply_socket(kernel)

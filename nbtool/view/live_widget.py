@@ -51,6 +51,10 @@ class PageMessage(Protocol):
     def notebook(self) -> str:
         """Of a greeting: the path of the notebook that the page writes to its file; empty where it does not."""
 
+    @property
+    def session(self) -> str:
+        """Of a greeting: the session of the page's requests."""
+
 
 def listened_id(listen: Listen | None, receive: Receive) -> dict[str, str]:
     """Start to listen for a widget that is created next; return the traits by which it gets the id for that."""
@@ -67,7 +71,8 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     `post(action)` runs an action on nbtool's loop, from any thread. `cell` is the id of the cell that displays the
     widget, `control` whether the kernel receives its messages over the control channel too. `listen` gets the id of
     its comm and `receive` before the comm is opened, so that no message of a fast page is missed. With `broadcasts`
-    the page also posts its messages to a BroadcastChannel. `traits` are those of the kind of widget.
+    the page also posts its messages to a BroadcastChannel. `on_notebook(session, path)` gets the session of each page
+    that says its notebook. `traits` are those of the kind of widget.
 
     `update_output(form)` updates the display that shows the widget, which also keeps it; None before there is one.
     """
@@ -86,6 +91,7 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         post: Callable[[Callable[[], None]], object],
         listen: Listen | None = None,
         clock: LoopClock | None = None,
+        on_notebook: Callable[[str, str], object] = lambda *_: None,
         **traits: Any,
     ) -> None:
         self.turn_place = TurnPlace()
@@ -94,7 +100,7 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         self._is_page_writing = False
         # ipykernel 7.0 takes a message's cell from the context, which the listener's thread does not have.
         self._context = copy_context()
-        self._post, self._clock = post, clock
+        self._post, self._clock, self._on_notebook = post, clock, on_notebook
         self._pages: dict[str, bool] = {}
         self._replacements: list[tuple[str, dict[str, Any]]] = []
         self._received_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
@@ -129,6 +135,8 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             self._received_ids.append(message.message_id)
         if message.kind in ("present", "hello", "resync"):
             self._pages.setdefault(_page(message), False)
+        if message.notebook:
+            self._on_notebook(message.session, message.notebook)
         if message.kind in REPORTS:
             self.turn_place.report(_page(message), message.kind)
         elif message.kind == "resync":  # a page that connects mid-stream may be answered before its hello

@@ -61,7 +61,7 @@ async function answer(
       const reply = answerRequest(panel?.content.model as NotebookModel | null | undefined, session, request);
       if (reply) send({ id: request.id, ...reply });
     };
-    if (!comm.isDisposed) send({ id: "hello" }); // the kernel requests nothing before it
+    if (!comm.isDisposed) send({ id: "hello", notebook: panel?.context?.path }); // the kernel requests nothing before it
   } catch (error) {
     console.warn("nbtool: the cells of this notebook could not be read.", error);
   }

@@ -125,6 +125,7 @@ export interface SharedModel {
 export interface NotebookPanel {
   readonly node: HTMLElement;
   readonly sessionContext: SessionContext;
+  readonly context?: { readonly path?: string };
   readonly content: {
     readonly widgets: readonly CellWidget[];
     readonly rendermime?: RenderMime;

@@ -68,7 +68,8 @@ def _run(  # noqa: PLR0913 - everything a cell has
     model, put_back = chat.model, names.checkpoint(chat)
     with _restore_when_refused(names, chat):
         configure(chat, names, flags, body)
-        settings = replace(turn_settings(shell, chat, flags), typed=flags.typed)
+        cell = turn_cell_id(shell, lambda: notebook.path)
+        settings = replace(turn_settings(chat, flags), typed=flags.typed, cell_id=cell)
         turn = chat.compose(
             prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
         )
@@ -217,7 +218,7 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         prompt, cells = prompt_of(shell, chat, flags, body, magic, notebook)
     try:
         configure(chat, names, flags, body)
-        settings = replace(turn_settings(shell, chat, flags), typed=trim(body))
+        settings = replace(turn_settings(chat, flags), typed=trim(body), cell_id=turn_cell_id(shell))
         request = chat.rehearse(
             prompt,
             attach=attached,
@@ -301,7 +302,7 @@ def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]
             raise BadUsage(f"`{name}` is not exposed, so it cannot be hidden.", fix=available)
 
 
-def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
+def turn_settings(chat: Chat, flags: Flags) -> TurnSettings:
     """Build the settings of a turn from its flags."""
     tokens, dollars = budget(flags.budget)
     flag_values = {
@@ -310,7 +311,6 @@ def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
     }  # fmt: skip
     limits = replace(chat.limits, **{name: value for name, value in flag_values.items() if value is not None})
     return TurnSettings(
-        cell_id=turn_cell_id(shell),
         append=flags.append,
         stream=not flags.no_stream,
         limits=limits,

@@ -23,6 +23,7 @@ from functools import cache, partial
 from typing import Any, Protocol
 
 from nbtool.magics.kernel.broadcast import BroadcastListener, can_ask_for_line, parent_of
+from nbtool.magics.kernel.cell_notebooks import cell_notebooks, session_of
 from nbtool.magics.kernel.polled_input import PolledInput
 from nbtool.magics.kernel.widget_state import HANDLED_TYPES, WidgetStateResponder
 from nbtool.threadless import suspension
@@ -65,30 +66,6 @@ def listener_for(kernel: Any) -> KernelListener | None:
     return BroadcastListener() if suspension() else None
 
 
-def patch_reply_socket(kernel: Any) -> None:
-    """Make ipykernel 7.0 to 7.3 reply through the stream that reads its requests, as 7.4 does.
-
-    They bypass it on the same socket, and a request that arrives meanwhile may then never be read: of cells that
-    are run in quick succession, one in 200 never starts. https://github.com/ipython/ipykernel/pull/1529
-    """
-    manager, stream = _reply_parts(kernel)
-    if hasattr(manager, "_shell_socket") and manager._shell_socket is stream.socket:
-        manager._shell_socket = stream
-
-
-def unpatch_reply_socket(kernel: Any) -> None:
-    """Undo `patch_reply_socket`."""
-    manager, stream = _reply_parts(kernel)
-    if hasattr(manager, "_shell_socket") and manager._shell_socket is stream:
-        manager._shell_socket = stream.socket
-
-
-def _reply_parts(kernel: Any) -> tuple[Any, Any]:
-    """Return the object that sends the replies of ipykernel 7, and the stream that reads its requests."""
-    thread = getattr(kernel, "shell_channel_thread", None)
-    return getattr(thread, "manager", None), getattr(kernel, "shell_stream", None)
-
-
 def has_front_end(shell: Any) -> bool:
     """Return whether somebody could click, now or later: the front end supports input lines, or names its cells.
 
@@ -129,19 +106,23 @@ _prompts: dict[str, int] = {}
 """How many prompts the last execution of a cell sent, by the id of its request."""
 
 
-def turn_cell_id(shell: Any) -> str:
+def turn_cell_id(shell: Any, ask_notebook: Callable[[], str] | None = None) -> str:
     """Return the id of the next turn of the running cell; empty if the front end names no cells.
 
     The first prompt of an execution has the id of its cell, so that another execution makes a version of its turn. The
-    further ones, of a loop or a function, have a number too: they follow it.
+    further ones, of a loop or a function, have a number too: they follow it. So has a cell of another notebook that has
+    the same id; `ask_notebook` asks its page for the notebook's path.
     """
     if not (cell := cell_id(shell)):
         return ""
-    request = str(_request_of(shell).get("header", {}).get("msg_id", ""))
-    count = _prompts.get(request, 0) + 1
+    request = _request_of(shell)
+    message = str(request.get("header", {}).get("msg_id", ""))
+    count = _prompts.get(message, 0) + 1
     _prompts.clear()
-    _prompts[request] = count
-    return cell if count == 1 else f"{cell}{_SEPARATOR}{count}"
+    _prompts[message] = count
+    notebook = cell_notebooks.number(cell, session_of(request), ask_notebook) + 1
+    suffix = f"{count if count > 1 else ''}{f'@{notebook}' if notebook > 1 else ''}"
+    return f"{cell}{_SEPARATOR}{suffix}" if suffix else cell
 
 
 def cell_of_turn(turn_cell: str) -> str:
@@ -195,7 +176,7 @@ class _MessageFilter:
         self._kernel = kernel
         self._widget_state = WidgetStateResponder(kernel)
         self._widgets: dict[str, tuple[OnMessage, Any]] = {}
-        self._reruns: dict[str, tuple[str, OnRerun]] = {}
+        self._reruns: dict[str, tuple[str, str, OnRerun]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._widgets)
@@ -205,7 +186,7 @@ class _MessageFilter:
         parent = self._kernel.get_parent("shell") if in_cell else None
         self._widgets = {**self._widgets, comm_id: (on_message, parent)}
         if on_rerun and (cell := _cell_of(parent or {})):
-            self._reruns = {**self._reruns, comm_id: (cell, on_rerun)}
+            self._reruns = {**self._reruns, comm_id: (cell, session_of(parent or {}), on_rerun)}
 
     def remove(self, comm_id: str) -> None:
         """Remove a widget."""
@@ -241,7 +222,7 @@ class _MessageFilter:
         head = session.deserialize(frames, content=False, copy=False)
         kind = head["header"]["msg_type"]
         if kind == "execute_request":
-            self._report_rerun(_cell_of(head))
+            self._report_rerun(_cell_of(head), session_of(head))
         if kind not in HANDLED_TYPES:
             return head, None
         body = session.unpack(head["content"])
@@ -254,10 +235,10 @@ class _MessageFilter:
         deserialized = session.deserialize(frames, copy=False)
         return head, partial(self._widget_state.answer, identities, deserialized)
 
-    def _report_rerun(self, requested_cell: str) -> None:
+    def _report_rerun(self, requested_cell: str, requesting: str) -> None:
         """Report a request to run a cell whose widget is listened for; the kernel gets the request all the same."""
-        for cell, on_rerun in self._reruns.values():
-            if cell == requested_cell:
+        for cell, session, on_rerun in self._reruns.values():
+            if cell == requested_cell and cell_notebooks.is_same_cell(cell, session, requesting):
                 on_rerun()
 
 

@@ -85,6 +85,11 @@ class PageChannel:
         self._wait(self._hello, self._opened_at + limit - monotonic())
         return self._hello.event.is_set() and not self._is_closed
 
+    def notebook_path(self) -> str:
+        """Return the path of the notebook that runs the cell, as its page says it; empty if no page answers soon."""
+        answer = (self._hello.answer or {}) if self.is_open(CONTEXT_SECONDS) else {}
+        return str(answer.get("notebook") or "")
+
     def request(self, message: Mapping[str, Any], *, changes: bool = False) -> dict[str, Any] | None:
         """Send a request and return the answer, whatever it is; None if the page does not answer in time."""
         return self._ask(message, CHANGE_SECONDS if changes else READ_SECONDS) if self.is_open() else None

@@ -39,6 +39,9 @@ class Channel(Protocol):
     def poll(self) -> None:
         """Process messages of the page; on the waiting thread, where no view does."""
 
+    def notebook_path(self) -> str:
+        """Return the path of the notebook; empty if no page answers soon."""
+
     def request(self, message: Mapping[str, Any], *, changes: bool = False) -> dict[str, Any] | None:
         """Send a request and return the answer; None if there is none."""
 
@@ -66,6 +69,11 @@ class PageNotebook:
     def is_available(self) -> bool:
         """Whether the page of the running cell answers."""
         return self._channel.is_open()
+
+    @property
+    def path(self) -> str:
+        """The path of the notebook, as its page says it; empty if no page answers soon."""
+        return self._channel.notebook_path()
 
     def connect(self) -> None:
         """Open the way to the page, so that the first call need not wait for it."""

@@ -13,6 +13,7 @@ from IPython.display import display
 from nbtool.loop import background_loop
 from nbtool.magics.kernel.broadcast import BroadcastListener
 from nbtool.magics.kernel.cell_messages import listener_for
+from nbtool.magics.kernel.cell_notebooks import cell_notebooks
 from nbtool.magics.kernel.control_channel import control_channel_for
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class PageLink:
             "broadcasts": isinstance(self._listener, BroadcastListener),
             "control": self._control is not None,
             "listen": partial(self._listen, in_cell=in_cell),
+            "on_notebook": cell_notebooks.note_page,
         }
 
     def connect(self, widget: LiveWidget) -> None:
