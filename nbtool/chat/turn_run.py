@@ -233,7 +233,8 @@ class TurnRun:
             if isinstance(event, TurnStarted | ReplyFinished):  # a key that expires is renewed by a request
                 remember_secrets(self.endpoint)
             if isinstance(event, TurnEnded):
-                event = replace(event, waited=turn.parking.waited)
+                seconds = max(0.0, event.seconds - turn.parking.unshown)
+                event = replace(event, seconds=seconds, waited=turn.parking.waited)
                 if text := results.end():
                     await sink.emit(Notice(text, topic="evicted"))
             await sink.emit(event)

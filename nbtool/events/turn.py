@@ -150,7 +150,8 @@ class ErrorRaised:
 class TurnEnded:
     """The last event of a turn. `usage` is the sum over its requests, `seconds` its duration.
 
-    `waited` are the seconds of it in which the turn only waited for a person's decision.
+    The seconds in which it waited for a page that would show a question do not count. `waited` are the seconds of it
+    in which the turn only waited for a person's decision.
     `end_reason` says why it ended without a finished answer. `error_phase` is the phase of the turn in which its
     only error was raised; empty if it has several or none.
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from nbtool.clock import monotonic
@@ -18,7 +19,8 @@ class PendingQuestions:
         self._questions: dict[str, str] = {}
         self._on_thread: set[str] = set()
         self._running: set[str] = set()
-        self._clock, self._waited, self._since = clock, 0.0, clock()
+        self._clock, self._waited, self._unshown, self._since = clock, 0.0, 0.0, clock()
+        self._unshown_count = 0
         self._change = asyncio.Event()
 
     @property
@@ -35,8 +37,24 @@ class PendingQuestions:
 
     @property
     def waited(self) -> float:
-        """Seconds in which the turn only waited for decisions: no call was running meanwhile."""
-        return self._waited + (self._clock() - self._since if self.is_waiting else 0.0)
+        """Seconds in which the turn only waited for decisions: no call was running, and a question could be seen."""
+        return self._waited + (0.0 if self._unshown_count else self._seconds_waiting())
+
+    @property
+    def unshown(self) -> float:
+        """Seconds in which the turn only waited, and nobody could see a question: nobody's time."""
+        return self._unshown + (self._seconds_waiting() if self._unshown_count else 0.0)
+
+    @contextmanager
+    def not_shown(self) -> Iterator[None]:
+        """Count the waiting in this block as nobody's: the page that would show the questions is not there yet."""
+        self._count_time()
+        self._unshown_count += 1
+        try:
+            yield
+        finally:
+            self._count_time()
+            self._unshown_count -= 1
 
     @property
     def is_waiting(self) -> bool:
@@ -50,7 +68,7 @@ class PendingQuestions:
 
     def record(self, event: Event) -> None:
         """Update the state from an event."""
-        self._waited, self._since = self.waited, self._clock()
+        self._count_time()
         match event:
             case CallAsked():
                 self._questions[event.digest] = event.call_id
@@ -77,3 +95,9 @@ class PendingQuestions:
         while self._on_thread:
             self._change.clear()
             await self._change.wait()
+
+    def _seconds_waiting(self) -> float:
+        return self._clock() - self._since if self.is_waiting else 0.0
+
+    def _count_time(self) -> None:
+        self._waited, self._unshown, self._since = self.waited, self.unshown, self._clock()

@@ -9,7 +9,7 @@ asked, the call is denied with that reason. No question waits without notice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,6 +49,10 @@ WITH_PAGE: frozenset[PlaceState] = frozenset(("present", "seen", "gone"))
 """The states of a turn's place in which there is a page."""
 
 
+UNSEEN_SECONDS = 600.0
+"""How long a question waits in a page that does not show it, unless `--answer-within` says so; then the turn parks."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlaceSeconds:
     """How long a question waits for its place in a page.
@@ -56,11 +60,13 @@ class PlaceSeconds:
     `removed`: before a question whose view was removed is shown again: a cell that moves is drawn again at once.
     `again`: for a page to draw what was shown again; then the turn is parked.
     `unseen`: in a page that has not drawn it, because its cell is out of view; then the turn is parked.
+    `notice`: of these, before the cell says so.
     """
 
     removed: float = 1.5
     again: float = 5.0
-    unseen: float = 600.0
+    unseen: float = UNSEEN_SECONDS
+    notice: float = 1.0
 
 
 PAGE_NOTICE_SECONDS = 1.0
@@ -70,6 +76,8 @@ UNPAGED_INPUT = "a line of input follows"
 UNPAGED_PARK = "the cell ends, and the call waits for a decision"
 UNPAGED_DENY = "the call is denied"
 WAITING_FOR_PAGE = "Waiting up to {seconds:g} s for a page of this notebook to connect; without one, {next}."
+
+SCROLL_TO_CELL = "A question waits in this output: scroll to the cell to answer it."
 
 PARKED_SECONDS = 24 * 60 * 60.0
 """How long a question stays open after its cell has ended, unless set otherwise."""
@@ -140,7 +148,7 @@ class CellApprover:
             return self._record(BY_POLICY, Approved() if question.gate == "run" else Released())
         if self.mode == "park" or not self.turn.caller_thread.is_attached:
             return await self._park(question)
-        if self.mode != "input" and self.place and await self._wait_for_page(self.place):
+        if self.mode != "input" and self.place and await self._has_page(self.place):
             self.methods.append("click")
             self.on_question(question.digest)
             return await self._wait_while_shown(question, self.place)
@@ -154,48 +162,61 @@ class CellApprover:
             return self._record(BY_INPUT, Undecided())
         return await self._park(question)
 
-    async def _wait_for_page(self, place: TurnPlace) -> bool:
+    async def _has_page(self, place: TurnPlace) -> bool:
         """Wait for a page, and say so unless it connects soon; return whether there is one, even if nobody sees it.
 
         Questions at the same time wait together; after one wait in vain, a later question only checks for a page.
         """
         async with self.page_wait:
-            if place.state != "not_drawn" or self.has_waited_for_page:
-                return place.state != "not_drawn"
-            if await place.wait_for(WITH_PAGE, min(PAGE_NOTICE_SECONDS, PAGE_READY_SECONDS)):
-                return True
-            if (rest := PAGE_READY_SECONDS - PAGE_NOTICE_SECONDS) > 0:
+            if place.state == "not_drawn" and not self.has_waited_for_page:
                 unpaged = UNPAGED_INPUT if self.can_input else UNPAGED_PARK if self.can_park else UNPAGED_DENY
-                line = PassingLine(WAITING_FOR_PAGE.format(seconds=rest, next=unpaged))
-                try:
-                    await self._in_cell(line.show)
-                    await place.wait_for(WITH_PAGE, rest)
-                finally:  # a click in the page that has connected ends this wait as well
-                    line.clear()
-            self.has_waited_for_page = True
+                rest = max(0.0, PAGE_READY_SECONDS - PAGE_NOTICE_SECONDS)
+                text = WAITING_FOR_PAGE.format(seconds=rest, next=unpaged)
+                await self._wait_unshown(place, WITH_PAGE, min(PAGE_NOTICE_SECONDS, PAGE_READY_SECONDS), rest, text)
+                self.has_waited_for_page = place.state == "not_drawn"
             return place.state != "not_drawn"
 
     async def _wait_while_shown(self, question: Question, place: TurnPlace) -> Answer:
-        """Leave a question in the queue for a click; park its turn once nobody can see it any more."""
+        """Leave a question in the queue for a click; park its turn once nobody can see it, or could see it in time."""
         try:
             async with asyncio.timeout(self.timeout):
                 await self._wait_until_lost(place)
         except TimeoutError:
-            return self._expire(question)
+            if place.state == "seen":
+                return self._expire(question)
         return await self._park(question)
 
     async def _wait_until_lost(self, place: TurnPlace) -> None:
         """Return when the place of the turn is gone and showing it again did not help, or no page ever drew it."""
+        seconds = self.place_seconds
         while True:
             if place.state == "seen":
                 await place.wait_for({"gone"}, None)
             elif place.state == "present":
-                if not await place.wait_for({"seen", "gone"}, self.place_seconds.unseen):
+                rest = None if self.timeout else seconds.unseen
+                if not await self._wait_unshown(place, {"seen", "gone"}, seconds.notice, rest, SCROLL_TO_CELL):
                     return
-            elif not await place.wait_for({"seen"}, self.place_seconds.removed):
+            elif not await place.wait_for({"seen"}, seconds.removed):
                 await self._in_cell(self.show_again)
-                if not await place.wait_for({"seen"}, self.place_seconds.again):
+                if not await self._wait_unshown(place, {"seen"}, seconds.again, 0.0):
                     return
+
+    async def _wait_unshown(
+        self, place: TurnPlace, states: Collection[PlaceState], seconds: float, rest: float | None, text: str = ""
+    ) -> bool:
+        """Wait until the place has one of these states, and as long as the cell says a text; return whether it has.
+
+        This is nobody's time: no page shows the question.
+        """
+        with self.turn.parking.not_shown():
+            if await place.wait_for(states, seconds) or rest == 0:
+                return place.state in states
+            line = PassingLine(text)
+            try:
+                await self._in_cell(line.show)
+                return await place.wait_for(states, rest)
+            finally:  # a click in the page that has connected ends this wait as well
+                line.clear()
 
     async def _park(self, question: Question) -> Answer:
         """Let the cell end and leave the question in the queue, if somebody could answer it later."""

@@ -76,3 +76,18 @@ def test_the_thread_is_free_when_the_call_on_it_has_ended(ended: Event, later: b
 
 def test_calls_that_run_elsewhere_hold_nobody_up() -> None:
     asyncio.run(record_events(CallStarted("c1", 1.0, "worker"), CallStarted("c2", 1.0, "loop")).wait_thread_free())
+
+
+def test_what_nobody_could_see_is_nobodys_time() -> None:
+    now = [0.0]
+    parking = PendingQuestions(lambda: now[0])
+
+    parking.record(CallAsked("c1", "run", "d1", "pay", "{}"))
+    with parking.not_shown(), parking.not_shown():  # two questions wait for one page
+        now[0] = 10.0
+    now[0] = 12.0
+    with parking.not_shown():
+        parking.record(CallDecided("c1", "run", "d1", "approved", "button"))
+        now[0] = 20.0  # nothing waits: the turn's own time
+
+    assert (parking.unshown, parking.waited) == (10.0, 2.0)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from nbtool.chat.turn import Turn
-from nbtool.magics.cell.approver import PlaceSeconds
+from nbtool.events import CallAsked, Event, TurnEnded
+from nbtool.magics.cell.approver import SCROLL_TO_CELL, PlaceSeconds
 from nbtool.tools.approval import Approved
 from nbtool.turn_place import TurnPlace
 from tests.magics.parking import ParkingChat, wait_end, when_asked
 
 LONG = 20.0
-AT_ONCE = PlaceSeconds(removed=0.01, again=0.01, unseen=0.01)
+AT_ONCE = PlaceSeconds(removed=0.01, again=0.01, unseen=0.01, notice=0.01)
 """No page gets time to draw anything: what a test reports is all that comes."""
 
 
@@ -85,3 +87,58 @@ def test_a_page_that_has_not_shown_the_question_gets_no_line_of_input_and_its_tu
     turn = chat.park(mode="ask", place=place_of("present"), can_input=True, place_seconds=AT_ONCE)
 
     assert is_parked(chat, turn)
+
+
+@pytest.mark.promise("seen-question")
+def test_a_page_that_has_not_shown_the_question_says_scroll_to_the_cell_until_it_is_seen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seconds = replace(AT_ONCE, unseen=LONG)
+    chat, place = ParkingChat(), place_of("present")
+    turn = chat.chat.compose("Pay.")
+
+    def look_and_answer(_: Event) -> None:
+        if asked.is_set() and place.state == "present":
+            Thread(target=scroll, daemon=True).start()
+
+    def scroll() -> None:
+        while SCROLL_TO_CELL not in "".join(printed):
+            printed.append(capsys.readouterr().out)
+        place.report("page", "hello")
+        chat.chat.approvals.decide(chat.waiting, Approved())
+
+    printed, asked = list[str](), when_asked(turn, 1)
+    turn.add_listener(look_and_answer)
+    chat.wait(turn, mode="ask", place=place, place_seconds=seconds)
+
+    assert turn.status == "completed"
+    assert capsys.readouterr().out.strip() == "{'text/plain': ''}"  # the line goes
+
+
+@pytest.mark.promise("seen-question")
+def test_what_nobody_saw_in_time_is_parked_and_what_somebody_saw_is_denied() -> None:
+    unseen, seen = ParkingChat(), ParkingChat()
+    seconds = replace(AT_ONCE, unseen=LONG)
+
+    parked = unseen.park(mode="ask", place=place_of("present"), place_seconds=seconds, timeout=0.5)
+    was_parked = parked.status == "parked"
+    denied = seen.park(mode="ask", place=place_of("hello"), place_seconds=seconds, timeout=0.2)
+
+    assert was_parked
+    assert wait_end(parked).calls[0].status == "denied"  # nobody answered the parked one either
+    assert (denied.status, denied.calls[0].status) == ("completed", "denied")
+
+
+@pytest.mark.promise("seen-question")
+def test_waiting_for_somebody_to_see_the_question_is_nobodys_time() -> None:
+    seconds = replace(AT_ONCE, unseen=0.4)
+    chat = ParkingChat()
+
+    turn = chat.park(mode="ask", place=place_of("present"), place_seconds=seconds)
+    assert is_parked(chat, turn)
+
+    (end,) = (event for event in turn.log if isinstance(event, TurnEnded))
+    (asked,) = (event for event in turn.log if isinstance(event, CallAsked))
+    assert asked.digest
+    assert end.waited < 0.3
+    assert end.seconds < 0.4
