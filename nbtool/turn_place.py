@@ -27,6 +27,9 @@ TRANSITIONS: dict[Report, dict[PlaceState, PlaceState]] = {
 }
 """The next state of a page; what is not listed changes nothing."""
 
+REMOVED_SECONDS = 1.5
+"""Seconds before a turn whose view was removed is shown again: a cell that moves is drawn again at once."""
+
 _BEST_FIRST: tuple[PlaceState, ...] = ("seen", "present", "gone", "not_drawn")
 
 

@@ -53,7 +53,7 @@ export default {
     return () => {
       mount(null, el);
       opened.views -= 1;
-      if (opened.views === 0) connection.sendGone();
+      if (opened.views === 0) connection.sendGone(() => opened.views === 0);
       if (!existing) opened.close();
     };
   },

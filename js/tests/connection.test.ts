@@ -126,7 +126,7 @@ test("a view that is drawn after the kernel answered the page says so, and says 
   kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
   page.sendHello();
   kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[1]?.id) });
-  page.sendGone();
+  page.sendGone(() => true);
   page.sendHello();
 
   expect(kernel.said.map(({ kind }) => kind)).toEqual(["present", "hello", "gone", "hello"]);
@@ -136,7 +136,7 @@ test("the view of a turn that is over goes without a word", () => {
   const { kernel, page } = connected();
   kernel.patches({ op: "head", set: { status: "completed" } });
 
-  page.sendGone();
+  page.sendGone(() => true);
 
   expect(kernel.said).toHaveLength(0);
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { connectTurn } from "../src/kernel/turn";
-import { replaceOutputs, restoreOutput } from "../src/notebook/restore";
+import { replaceOutputs, restoreOutput, showAgain } from "../src/notebook/restore";
 import { Kernel, start } from "./page";
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
@@ -128,4 +128,32 @@ test("a page without a notebook records a replacement only if it saw the turn st
   vi.advanceTimersByTime(100);
 
   expect([first.of("took").length, anew.of("took").length]).toEqual([1, 0]);
+});
+
+test("the card of a parked turn whose output was cleared is shown again in its cell, beside what else is there", () => {
+  const [cleared, shown] = [new Cell("c1", [{ name: "stdout" }]), new Cell("c1", [view("w")])];
+
+  showAgain(opened(cleared));
+  showAgain(opened(new Cell("other")));
+  showAgain(opened(shown));
+
+  expect(cleared.outputs).toMatchObject([{ name: "stdout" }, view("w")]);
+  expect(shown.outputs).toEqual([view("w")]);
+});
+
+test.each<[string, boolean, number]>([
+  ["that has no view any more", true, 1],
+  ["that was drawn again meanwhile", false, 0],
+])("a parked turn %s", (_, isGone, count) => {
+  const cell = new Cell("c1");
+  const document = start();
+  const kernel = opened(cell);
+  kernel.traits.snapshot = { ...document, head: { ...document.head, status: "parked" } };
+  kernel.traits.seen = false;
+
+  connectTurn(kernel, life.signal).sendGone(() => isGone);
+  vi.advanceTimersByTime(1600);
+
+  expect(cell.outputs).toHaveLength(count);
+  expect(kernel.of("gone")).toEqual([]);
 });

@@ -153,6 +153,21 @@ test("a greeting names the notebook of a page that writes its file, and none els
   expect(describePage(new Kernel())).toEqual({});
 });
 
+test("a turn that no output of the notebook shows is saved under its cell, until it has ended", () => {
+  const [cell, other] = [new Cell("c1", [{ name: "stdout" }]), new Cell("c2")];
+  const { kernel, context } = opened(other, cell);
+  connectTurn(kernel, life.signal);
+  kernel.tell({ v: 1, kind: "form", data: FORM });
+
+  const [, running] = context.save();
+  kernel.patches({ op: "head", set: { status: "completed" } });
+  const [, ended] = context.save();
+
+  expect(running).toMatchObject([{ name: "stdout" }, { data: FORM }]);
+  expect(ended).toEqual([{ name: "stdout" }]);
+  expect([cell.outputs, other.outputs, cell.draws]).toEqual([[{ name: "stdout" }], [], []]);
+});
+
 test("after the end of the view nothing listens for saves", () => {
   const cell = new Cell("c1", [view()]);
   const { kernel, context } = opened(cell);

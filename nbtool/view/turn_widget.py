@@ -16,9 +16,10 @@ import traitlets
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.media import displayable_bytes
 from nbtool.blocks.protocol import VERSION, Document
-from nbtool.blocks.render.mimebundle import turn_mimebundle, unfinished_mimebundle
+from nbtool.blocks.render.mimebundle import embedded_turn, turn_mimebundle, unfinished_mimebundle
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
+from nbtool.loop import run_sync
 from nbtool.view.assets import read_asset
 from nbtool.view.lazy_module import load_lazy_module
 from nbtool.view.live_widget import LiveWidget
@@ -75,9 +76,11 @@ class TurnWidget(LiveWidget):
         super().__init__(turn_id=turn_id, snapshot=document or self.document, **options)
 
     def __repr__(self) -> str:
-        """Return the text of the output while the turn runs, which a notebook saved meanwhile keeps."""
-        command = f"`%chat open {self.turn_id}`"
-        return f"The turn is shown here when it has ended. If it had not ended when this was saved: {command}."
+        """Return the text of the output while the turn runs, also where it is collapsed or without widgets."""
+        return (
+            "A turn: show this output to see it and to answer its questions. Without widgets it is shown when it has "
+            f"ended. If it had not ended when this was saved: `%chat open {self.turn_id}`."
+        )
 
     @property
     def transcript(self) -> Transcript:
@@ -131,6 +134,15 @@ class TurnWidget(LiveWidget):
         document = self._transcript.document()
         document["blocks"] = document["blocks"][self._first_block :]
         return document
+
+    def _get_embed_state(self, drop_defaults: bool = False) -> dict[str, Any]:
+        """Return the state for a page without a kernel (`ipywidgets.embed`), which shows what has come so far."""
+        state: dict[str, Any] = super()._get_embed_state(drop_defaults)
+        state["state"]["snapshot"] = embedded_turn(run_sync(self._document_now()), self.turn_id)
+        return state
+
+    async def _document_now(self) -> Document:
+        return self.document
 
     def _parse(self, content: object) -> TurnMessage | None:
         return parse_message(content, turn_id=self.turn_id, nonce=self.nonce)

@@ -43,6 +43,8 @@ interface Options<T, K> {
   accepts: (message: unknown) => boolean;
   /** Whether the view still runs, so that a lost kernel matters. */
   isLive: (state: T) => boolean;
+  /** Whether the view has ended, so that its output is replaced. */
+  isOver: (state: T) => boolean;
   /** Called with each message but those that the link itself handles. */
   onMessage: (message: K) => void;
 }
@@ -62,13 +64,12 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
   model: Model,
   signal: AbortSignal,
   initial: T,
-  { envelope, accepts, isLive, onMessage }: Options<T, K>,
+  { envelope, accepts, isLive, isOver, onMessage }: Options<T, K>,
 ): Link<T> {
   const pending = new Map<string, string>();
   /** The ids of greetings that the kernel has not answered. */
   const greetings = new Map<string, Greeting>();
   const isReloaded = Boolean(model.get("seen"));
-  const setForm = keepForm(model, signal);
   const channel = openChannel(model, signal, initial, {
     ...(envelope && { envelope }),
     accepts,
@@ -76,6 +77,7 @@ export function openLink<T extends LinkedState, K extends { kind: string }>(
     onMessage: (message) => receive(message as K | AckMessage | ReplacedMessage | SavedFormMessage),
   });
   const { page, state, setTimer, send } = channel;
+  const setForm = keepForm(model, signal, () => isOver(state()));
   let receivedAt = 0;
   let pingAt = 0;
 

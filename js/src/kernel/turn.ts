@@ -2,6 +2,7 @@
 import type { Model } from "../model";
 import { insertOrShow } from "../notebook/insertCell";
 import { notebookOf } from "../notebook/notebookModel";
+import { showAgain } from "../notebook/restore";
 import {
   type Decision,
   type Document,
@@ -39,8 +40,8 @@ export interface Connection {
   sendPresence(): void;
   /** Report that a view is drawn, until the kernel replies. */
   sendHello(): void;
-  /** Report that the last view was removed while the turn runs. */
-  sendGone(): void;
+  /** Report that the last view was removed while the turn runs; show a parked one again, if it still has no view. */
+  sendGone(isGone: () => boolean): void;
   decide(decision: Decision): void;
   stop(): void;
   /** Stop one running call; its state is in `requests` under `stopRequestKey`. */
@@ -55,6 +56,9 @@ export interface Connection {
   /** Request the bytes of an image or a sound; they arrive in `media`. Missing where there is no kernel. */
   requestMedia?(key: string): void;
 }
+
+/** A cell that moves is drawn again at once. */
+const SHOW_AGAIN_MS = 1500;
 
 /** The key in `requests` for binding the result of a call. */
 export function bindRequestKey(callId: string): string {
@@ -71,6 +75,11 @@ export function isLive(document: Document): boolean {
   return document.head.status === "running" || document.head.status === "waiting";
 }
 
+/** Whether the turn waits for a decision after its cell has ended. */
+function isParked(document: Document): boolean {
+  return document.head.status === "parked";
+}
+
 /** Create the page's copy of a turn, shared by all views of one model, and exchange messages with the kernel. */
 export function connectTurn(model: Model, signal: AbortSignal): Connection {
   const initial = model.get("snapshot");
@@ -80,6 +89,7 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     envelope: () => ({ turn: model.get("turn_id") }),
     accepts: isKernelMessage,
     isLive: ({ document }) => isLive(document),
+    isOver: ({ document }) => !isLive(document) && !isParked(document),
     onMessage: receive,
   });
   const { state, show, request, resolveRequest } = link;
@@ -137,7 +147,10 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     subscribe: link.subscribe,
     sendPresence: () => link.greet("present"),
     sendHello: () => link.greet("hello"),
-    sendGone: () => isLive(state().document) && link.send({ kind: "gone" }),
+    sendGone(isGone) {
+      if (isLive(state().document)) send({ kind: "gone" });
+      else link.setTimer(() => isGone() && isParked(state().document) && showAgain(model), SHOW_AGAIN_MS);
+    },
     decide: (decision) => request(decision.digest, decision),
     stop: () => request(STOP_REQUEST, { kind: "stop" }),
     stopCall: (call_id) => request(stopRequestKey(call_id), { kind: "stop_call", call_id }),

@@ -26,6 +26,7 @@ export function connectMap(model: Model, signal: AbortSignal): MapClient {
   const link = openLink<MapState, MapStateMessage>(model, signal, first, {
     accepts: (message) => isStateMessage(message) || isKernelMessage(message),
     isLive: (state) => isRunning(state.map),
+    isOver: (state) => !isRunning(state.map),
     onMessage: (message) => {
       if (message.kind === "map") link.show({ map: message.map, link: "open" });
     },

@@ -10,7 +10,7 @@ const TURN_MIME = "application/vnd.nbtool.turn+json";
 export function restoreOutput(model: Model): void {
   const cells = cellsOf(model);
   const place = String(model.get("place"));
-  const view = displayData({ [WIDGET_MIME]: { version_major: 2, version_minor: 0, model_id: place } });
+  const view = viewOf(place);
   const saved = cells?.find((one) => findForm(one, place) >= 0);
   if (saved) {
     replaceFrom(saved, findForm(saved, place), [view]);
@@ -27,6 +27,16 @@ export function restoreOutput(model: Model): void {
     if (one.id === cell.id) one.trusted = true; // as when it runs: nothing of the old output is left
   }
   cell.setOutputs?.([view]);
+}
+
+/** Show the view of a parked turn in its cell again, whose output was cleared: the kernel cannot, after the cell. */
+export function showAgain(model: Model): void {
+  const place = String(model.get("place"));
+  const cells = cellsOf(model) ?? [];
+  const cell = cells.find((one) => one.id && one.id === model.get("cell"));
+  if (!cell || cells.some((one) => findOutput(one, place) >= 0)) return;
+  const end = outputsOf(cell).length;
+  cell.updateOutputs?.(end, end, [viewOf(place)]);
 }
 
 /**
@@ -59,6 +69,10 @@ function hasFinishedTurn(cell: Cell, turn: unknown): boolean {
 function replaceFrom(cell: Cell, at: number, outputs: object[]): void {
   const all = outputsOf(cell);
   cell.updateOutputs?.(at, all.length, [...outputs, ...all.slice(at + 1)]);
+}
+
+function viewOf(place: string): object {
+  return displayData({ [WIDGET_MIME]: { version_major: 2, version_minor: 0, model_id: place } });
 }
 
 function displayData(data: Record<string, unknown>): object {

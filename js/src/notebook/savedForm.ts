@@ -13,35 +13,52 @@ export const FORM_KEY = "nbtool";
 
 const SILENT = "silent-change";
 
-/** Put the last form into the notebook while it is saved, until the signal; return what takes a new form. */
-export function keepForm(model: Model, signal: AbortSignal): (form: Form) => void {
+/**
+ * Put the last form into the notebook while it is saved, until the signal; return what takes a new form. Once `isOver`,
+ * only in the place of the view: what comes after it is there already.
+ */
+export function keepForm(model: Model, signal: AbortSignal, isOver: () => boolean): (form: Form) => void {
   const context = contextOf(model);
   let form: Form | undefined;
-  let replaced: Output[] = [];
+  let replaced: Output | undefined;
+  let isWritten = false;
 
   const onSave = (_: unknown, state: string): void => {
     putBack();
     if (state === "started" && !context?.model?.collaborative) putForm();
   };
 
+  /** Write the form in the place of the view, or under its cell where no output of the notebook shows it. */
   function putForm(): void {
     const place = model.get("place");
-    for (const cell of cells()) {
+    const metadata = { [FORM_KEY]: { place } };
+    const all = cells();
+    for (const cell of all) {
       const at = findWidget(cell, place);
-      if (at < 0 || !cell.appendStreamOutput) continue; // an older JupyterLab draws the output again
-      const shown = outputsOf(cell)[at] as Output;
-      replaced.push(shown);
-      const { [WIDGET_MIME]: _, ...others } = shown.data ?? {};
-      write(cell, at, { ...shown, metadata: { [FORM_KEY]: { place } }, data: form ?? others });
+      if (at < 0) continue;
+      replaced = outputsOf(cell)[at];
+      const { [WIDGET_MIME]: _, ...others } = replaced?.data ?? {};
+      write(cell, at, at + 1, [{ ...replaced, metadata, data: form ?? others }]);
     }
+    const own = all.find(({ id }) => id && id === model.get("cell"));
+    if (!own || replaced || !form || isOver()) return;
+    const end = outputsOf(own).length;
+    write(own, end, end, [{ output_type: "display_data", metadata, data: form }]);
   }
 
   function putBack(): void {
-    for (const cell of replaced.length ? cells() : []) {
+    for (const cell of cells()) {
       const at = findForm(cell, model.get("place"));
-      if (at >= 0) write(cell, at, replaced[0] as Output);
+      if (at >= 0 && isWritten) write(cell, at, at + 1, replaced ? [replaced] : []);
     }
-    replaced = [];
+    replaced = undefined;
+    isWritten = false;
+  }
+
+  function write(cell: Cell, start: number, end: number, outputs: Output[]): void {
+    if (!cell.appendStreamOutput) return; // an older JupyterLab draws the output again
+    cell.updateOutputs?.(start, end, outputs, SILENT);
+    isWritten = true;
   }
 
   const cells = (): Cell[] => context?.model?.sharedModel?.cells ?? [];
@@ -62,8 +79,4 @@ export function findForm(cell: Cell, place: unknown): number {
     const kept = metadata?.[FORM_KEY] as { place?: unknown } | undefined;
     return Boolean(place) && kept?.place === place;
   });
-}
-
-function write(cell: Cell, at: number, output: Output): void {
-  cell.updateOutputs?.(at, at + 1, [output], SILENT);
 }

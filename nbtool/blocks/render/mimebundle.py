@@ -49,6 +49,8 @@ _MARK_ROOM = 64
 TURN_MIME = "application/vnd.nbtool.turn+json"
 """The media type of a turn as data."""
 
+COPY_TITLE = "The turn that is shown in an Output widget, for the saved notebook"
+
 UNFINISHED = (
     "This turn had not ended when the notebook was saved. `%chat open {turn_id}` opens its chat, with what was "
     "recorded of the turn."
@@ -86,6 +88,20 @@ def unfinished_mimebundle(document: Document, media: Mapping[str, Media], turn_i
     if head["status"] in FINAL_STATUSES:
         head["status"] = "running"
     return turn_mimebundle({**document, "head": head}, media)
+
+
+def folded(bundle: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the static forms of a turn that is shown elsewhere on the page: the HTML is folded."""
+    html = f"<details><summary>{COPY_TITLE}</summary>{bundle['text/html']}</details>"
+    return {"text/html": html, "text/plain": f"{COPY_TITLE}\n\n{bundle['text/plain']}"}
+
+
+def embedded_turn(document: Document, turn_id: str) -> Document:
+    """Return the document of a turn for a page without a kernel, where one that has not ended goes no further."""
+    if document["head"]["status"] in FINAL_STATUSES:
+        return turn_data(document)
+    head: Head = {**document["head"], "status": "cancelled", "error": UNFINISHED.format(turn_id=turn_id)}
+    return turn_data({**document, "head": head})
 
 
 def turn_data(document: Document) -> Document:

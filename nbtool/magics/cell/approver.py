@@ -38,7 +38,7 @@ from nbtool.tools.approval import (
 )
 from nbtool.tools.calls.approval_request import request_event
 from nbtool.tools.execution.threads import CallerThreadRunner
-from nbtool.turn_place import PlaceState, TurnPlace
+from nbtool.turn_place import REMOVED_SECONDS, PlaceState, TurnPlace
 
 Mode = Literal["ask", "input", "park", "auto", "deny"]
 
@@ -57,13 +57,13 @@ UNSEEN_SECONDS = 600.0
 class PlaceSeconds:
     """How long a question waits for its place in a page.
 
-    `removed`: before a question whose view was removed is shown again: a cell that moves is drawn again at once.
+    `removed`: before a question whose view was removed is shown again.
     `again`: for a page to draw what was shown again; then the turn is parked.
     `unseen`: in a page that has not drawn it, because its cell is out of view; then the turn is parked.
     `notice`: of these, before the cell says so.
     """
 
-    removed: float = 1.5
+    removed: float = REMOVED_SECONDS
     again: float = 5.0
     unseen: float = UNSEEN_SECONDS
     notice: float = 1.0

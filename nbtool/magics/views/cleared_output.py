@@ -1,11 +1,13 @@
-"""Notices that code clears the output of the running cell, and with it the turn that is shown there."""
+"""The output of the running cell when code clears it, or an Output widget takes it: with it the turn is gone."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from IPython.display import display
 
 from nbtool.magics.notebook.output_proxies import PublisherProxy
 
@@ -34,11 +36,41 @@ def follow_clearing(shell: Any, on_cleared: Callable[[], object]) -> Iterator[No
 
 def is_captured() -> bool:
     """Return whether an Output widget takes what is displayed: what is cleared then is its content."""
+    return bool(capturing_outputs())
+
+
+def capturing_outputs() -> list[Any]:
+    """Return the Output widgets that take what is displayed now."""
     widgets = sys.modules.get("ipywidgets.widgets.widget")
     outputs = sys.modules.get("ipywidgets.widgets.widget_output")
     if widgets is None or outputs is None:
-        return False
+        return []
     created = getattr(widgets, "_instances", None)
     if created is None:  # ipywidgets 7
         created = widgets.Widget.widgets
-    return any(isinstance(one, outputs.Output) and one.msg_id for one in list(created.values()))
+    return [one for one in list(created.values()) if isinstance(one, outputs.Output) and one.msg_id]
+
+
+@contextmanager
+def not_captured(outputs: Iterable[Any]) -> Iterator[None]:
+    """Display in the cell itself within the block, not in the Output widgets that take what is displayed."""
+    former = [(one, one.msg_id) for one in outputs]
+    for one, _ in former:
+        one.msg_id = ""
+    try:
+        yield
+    finally:
+        for one, msg_id in former:
+            one.msg_id = msg_id
+
+
+def show_in_outputs(outputs: Iterable[Any], bundle: dict[str, Any]) -> None:
+    """Show a mimebundle in Output widgets: those that take what is displayed now, or from outside.
+
+    They take no update of a display, so what they showed has to go by itself.
+    """
+    for one in outputs:
+        if not one.msg_id:
+            one.outputs += ({"output_type": "display_data", "data": bundle, "metadata": {}},)
+    if is_captured():
+        display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it

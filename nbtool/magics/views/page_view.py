@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,8 +12,9 @@ from IPython.display import display
 
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.protocol import Document, NoticeBlock
-from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
+from nbtool.blocks.render.mimebundle import TURN_MIME, folded, turn_mimebundle
 from nbtool.chat.chat import Chat
+from nbtool.clock import monotonic
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
 from nbtool.magics.kernel.cell_messages import cell_of_turn, routes_output_by_context
@@ -20,9 +22,12 @@ from nbtool.magics.names.result_binding import bind_result
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.notebook.turn_output import chat_field, host_fields, version_fields
+from nbtool.magics.views.cleared_output import capturing_outputs, not_captured, show_in_outputs
+from nbtool.magics.views.next_cell import say_in_next_cell
 from nbtool.magics.views.page_link import PageLink, close_former, display_widget
 from nbtool.magics.views.pageless_views import OutputView
 from nbtool.magics.views.shown_turns import ShownTurn, shown_turns
+from nbtool.turn_place import REMOVED_SECONDS
 from nbtool.view.page_messages import TURN_ACTIONS, decide_by_click
 
 if TYPE_CHECKING:
@@ -34,6 +39,10 @@ if TYPE_CHECKING:
 PARKED = (
     "Parked at {at}: the cell has ended, and the turn waits for the decision below. Synchronous tools now run in a "
     "worker thread. A restarted kernel does not continue it."
+)
+PARKED_UNSEEN = (
+    "A turn waits for a decision, and its output is no longer there: `%chat approvals` shows the call, `%chat approve` "
+    "and `%chat deny` decide it."
 )
 PARKED_NOTICE = "This turn outlived its cell: parked at {at}, ended at {end}."
 
@@ -63,13 +72,15 @@ class WidgetView(OutputView):
         `on_rerun` is called when the front end runs that cell again.
         """
         super().__init__(chat.approvals.mark_shown)
-        self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
+        self._shell, self._kernel, self._turn, self._chat, self._names = shell, shell.kernel, turn, chat, shell.user_ns
         self._cells, self._is_introduced = cells or CellSource(), False
         self._link = PageLink(shell.kernel, on_rerun=on_rerun)
         self._acts = list(TURN_ACTIONS if place is None else SERVED_ACTIONS)
         self._parked_at = ""
         self._above: dict[str, Any] = {}
         self._copy: Any = None
+        self._gone_since: float | None = None
+        self._outputs = capturing_outputs()
         close_former(turn.cell_id)
         self._widget = self._create_widget(in_cell=place is None)
         self.turn_place = self._widget.turn_place
@@ -100,8 +111,15 @@ class WidgetView(OutputView):
         self._copy = display_bundle(*self._widget.mimebundle())
 
     def poll(self) -> None:
-        """Process received messages."""
+        """Process received messages, and show a turn again whose output is gone; the approver does for a question."""
         self._link.poll()
+        if self._widget.turn_place.state != "gone":
+            self._gone_since = None
+        elif self._gone_since is None:
+            self._gone_since = monotonic()
+        elif monotonic() - self._gone_since > REMOVED_SECONDS and self._turn.status == "running":
+            self._gone_since = math.inf  # once: where the cell is gone too, nothing would draw it
+            self.show_again()
 
     def show_again(self) -> None:
         """Show the turn again, under the same display id, so that its end replaces this output too."""
@@ -125,20 +143,23 @@ class WidgetView(OutputView):
         card = self._create_widget(in_cell=False, transcript=before.transcript, first_block=since, document=lower)
         note = _notice_block(PARKED.format(at=self._parked_at))
         self._above = _partial_bundle({**document, "blocks": [*above, note]}, before.transcript.media)
-        self._handle.update(self._above, raw=True)
+        self._replace(self._handle, self._above)
         run_sync(self._switch_to(card))
         self.turn_place = card.turn_place
         self._card = display_widget(card)
+        if before.turn_place.state == "gone":
+            say_in_next_cell(self._shell, PARKED_UNSEEN, lambda: not turn.done.done())
         self._link.replace_when_loaded(before, (before.place, self._above), key=turn.cell_id)
 
     def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:
         """Replace the output by the static one, a copy of it by a line, and release the widget."""
         if not self._parked_at:
             bundle = self._widget.finish()
-            if self._widget.turn_place.state == "gone":  # an update of what was cleared has no effect
+            if self._widget.turn_place.state == "gone" and not self._outputs:  # an update has no effect
                 display(bundle, raw=True, display_id=self._handle.display_id)  # type: ignore[no-untyped-call]  # IPython ships no types for it
             else:
-                self._handle.update(bundle, raw=True)
+                self._replace(self._handle, bundle)
+            self._keep_in_file(bundle)
             outputs = [(self._widget.place, bundle)]
             if self._copy is not None:
                 line = {"text/plain": in_copy}
@@ -152,10 +173,23 @@ class WidgetView(OutputView):
         transcript = self._widget.transcript
         document = transcript.document()
         bundle, rest = turn_mimebundle(document, transcript.media), _partial_bundle({**document, "blocks": [note]})
-        self._handle.update(bundle, raw=True)
-        self._card.update(rest, raw=True)
+        self._replace(self._handle, bundle)
+        self._replace(self._card, rest)
         replaced = (self._above["text/plain"], bundle), (self._widget.place, rest)
         self._link.replace_when_loaded(self._widget, *replaced, key=turn.cell_id)
+
+    def _replace(self, handle: Any, bundle: dict[str, Any]) -> None:
+        """Replace what a display shows; an Output widget takes no update, so there it comes after it."""
+        if self._outputs:
+            show_in_outputs(self._outputs, bundle)
+        else:
+            handle.update(bundle, raw=True)
+
+    def _keep_in_file(self, bundle: dict[str, Any]) -> None:
+        """Keep a turn that was shown in an Output widget, whose content no notebook saves, folded in its cell."""
+        if self._outputs and self._widget.cell:
+            with not_captured(self._outputs):
+                display(folded(bundle), raw=True)  # type: ignore[no-untyped-call]  # the same
 
     def show_media(self, media: Any) -> None:
         """Show each as an output of the cell; after the cell only if the kernel can find the cell."""
