@@ -58,9 +58,17 @@ def _cells(*names: str) -> tuple[str, ...]:
     return tuple(f"notebook:{name}" for name in names)
 
 
+RESTARTS = ("restart-kernel", "restart-clear-output", "restart-run-all", "restart-and-run-to-selected")
+HEADINGS = _cells(*(f"change-cell-to-heading-{level}" for level in range(1, 7)))
+
 WAYS = (
     Way("nothing happens", "stays", LIVE_FRONTS),
     Way("output scrolled", "stays", JUPYTER, _cells("enable-output-scrolling")),
+    Way("output scrolling toggled", "stays", JUPYTER, _cells("toggle-output-scrolling")),
+    Way("cell split", "stays", JUPYTER, _cells("split-cell-at-cursor")),
+    Way("notebook trusted", "stays", JUPYTER, _cells("trust")),
+    Way("kernel connected again", "stays", JUPYTER, _cells("reconnect-to-kernel")),
+    Way("headings collapsed", "stays", JUPYTER, _cells("collapse-all-headings", "toggle-heading-collapse")),
     Way("code of the cell collapsed", "stays", JUPYTER, _cells("hide-cell-code")),
     Way("cell out of view", "stays", JUPYTER),
     Way("Create New View for Output", "stays", LAB, _cells("create-output-view")),
@@ -70,6 +78,8 @@ WAYS = (
     Way("page reloaded", "drawn again", JUPYTER, (), ("hello",)),
     Way("page saved and reloaded", "drawn again", JUPYTER, (), ("hello",)),
     Way("cell moved", "drawn again", LIVE_FRONTS, _cells("move-cell-down"), ("gone", "hello")),
+    Way("cell moved up", "drawn again", LIVE_FRONTS, _cells("move-cell-up"), ("gone", "hello")),
+    Way("cell cut and pasted above", "drawn again", JUPYTER, _cells("cut-cell", "paste-cell-above"), ("gone", "hello")),
     Way("cell cut and pasted", "drawn again", LIVE_FRONTS, _cells("cut-cell", "paste-cell-below"), ("gone", "hello")),
     Way(
         "cell deleted and undone",
@@ -83,14 +93,19 @@ WAYS = (
     Way("Clear Outputs", "cleared", LIVE_FRONTS, _cells("clear-cell-output"), ("gone",)),
     Way("Clear All Outputs", "cleared", LIVE_FRONTS, _cells("clear-all-cell-outputs"), ("gone",)),
     Way("output collapsed", "collapsed", JUPYTER, _cells("hide-cell-outputs")),
+    Way("all outputs collapsed", "collapsed", JUPYTER, _cells("hide-all-cell-outputs")),
+    Way("output toggled", "collapsed", JUPYTER, _cells("toggle-cell-outputs")),
     Way("cell never drawn", "not drawn", frozenset(("VS Code",)), (), None),
     Way("output collapsed before it is drawn", "not drawn", frozenset(("VS Code",)), (), None),
     Way("cell deleted", "removed", LIVE_FRONTS, _cells("delete-cell"), ("gone",)),
     Way("cell type changed to Markdown", "removed", JUPYTER, _cells("change-cell-to-markdown"), ("gone",)),
     Way("cell type changed to Raw", "removed", JUPYTER, _cells("change-cell-to-raw"), ("gone",)),
-    Way("cells merged", "removed", JUPYTER, _cells("merge-cell-below"), ("gone",)),
+    Way("cell type changed to a heading", "removed", JUPYTER, HEADINGS[:1], ("gone",)),
+    Way("merged with the cell below", "removed", JUPYTER, _cells("merge-cell-below"), ("gone",)),
+    Way("merged with the cell above", "removed", JUPYTER, _cells("merge-cell-above"), ("gone",)),
+    Way("pasted over", "removed", JUPYTER, _cells("copy-cell", "paste-and-replace-cell"), ("gone",)),
     Way("page closed", "page left", LIVE_FRONTS),
-    Way("kernel restarted", "kernel ended", LIVE_FRONTS),
+    Way("kernel restarted", "kernel ended", LIVE_FRONTS, _cells(*RESTARTS)),
     Way("page without a kernel", "kernel ended", frozenset(FRONTS)),
 )
 
@@ -143,20 +158,20 @@ OUTCOMES: dict[Effect, dict[Phase, Outcome]] = {
 """What holds, by effect and phase."""
 
 _CALM = """
-access-next-history-entry access-previous-history-entry change-cell-to-code change-kernel close-and-shutdown copy-cell
+access-next-history-entry access-previous-history-entry change-cell-to-code change-kernel close-and-shutdown
 copy-selected-text copy-to-clipboard create-console create-new create-subshell-console cut-selected-text deselect-all
 disable-output-scrolling duplicate-below enter-command-mode enter-edit-mode expand-all-headings export-to-format
 extend-marked-cells-above extend-marked-cells-below extend-marked-cells-bottom extend-marked-cells-top get-kernel
 hide-all-cell-code insert-cell-above insert-cell-below insert-heading-above insert-heading-below interrupt-kernel
 move-cursor-down move-cursor-heading-above-or-collapse move-cursor-heading-below-or-expand move-cursor-up paste-text
-redo render-all-markdown replace-selection run-all-above run-all-below run-cell run-cell-and-insert-below
+redo render-all-markdown replace-selection run-all-above run-all-below run-all-cells run-cell run-cell-and-insert-below
 run-cell-and-select-next run-in-console select-all select-last-modified-cell select-last-run-cell
 select-next-modified-cell set-side-by-side-ratio show-all-cell-code show-all-cell-outputs show-cell-code
 show-cell-outputs shutdown-kernel toggle-all-cell-line-numbers toggle-autoclosing-brackets
 toggle-render-side-by-side-current toggle-virtual-scrollbar undo
 """
-CALM_COMMANDS = frozenset(_cells(*_CALM.split()))
-"""Commands of JupyterLab's notebook that take no output away, or stop the turn themselves: no ways."""
+CALM_COMMANDS = frozenset((*_cells(*_CALM.split()), *HEADINGS[1:], *_cells("merge-cells", "redo-cell-action")))
+"""Commands of JupyterLab's notebook that take no output away, stop the turn, or do what another one does: no ways."""
 
 
 def rows() -> list[tuple[Way, Phase, Front, Outcome]]:

@@ -40,7 +40,7 @@ export interface Connection {
   sendPresence(): void;
   /** Report that a view is drawn, until the kernel replies. */
   sendHello(): void;
-  /** Report that the last view was removed while the turn runs; show a parked one again, if it still has no view. */
+  /** Report that the last view was removed before the end; show a parked turn again, if it still has none. */
   sendGone(isGone: () => boolean): void;
   decide(decision: Decision): void;
   stop(): void;
@@ -148,8 +148,9 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     sendPresence: () => link.greet("present"),
     sendHello: () => link.greet("hello"),
     sendGone(isGone) {
-      if (isLive(state().document)) send({ kind: "gone" });
-      else link.setTimer(() => isGone() && isParked(state().document) && showAgain(model), SHOW_AGAIN_MS);
+      const { document } = state();
+      if (isLive(document) || isParked(document)) send({ kind: "gone" });
+      link.setTimer(() => isGone() && isParked(state().document) && showAgain(model), SHOW_AGAIN_MS);
     },
     decide: (decision) => request(decision.digest, decision),
     stop: () => request(STOP_REQUEST, { kind: "stop" }),
