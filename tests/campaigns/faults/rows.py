@@ -104,17 +104,18 @@ ROWS = (
     ),
     Row(
         "C13",
-        "kernels and front ends, old and new",
+        "kernels and front ends, old and new, and outputs that go or are not seen",
         (
             r"tests/compat/test_(kernels|held_back).py::",
-            r"tests/browser/test_(older_lab|reload|parking|two_pages).py::",
+            r"tests/browser/test_(older_lab|reload|parking|two_pages|two_notebooks|html_manager|places).py::",
+            r"tests/places/test_places.py::",
         ),
     ),
     Row(
         "C14",
         "the approval card, by mouse, keyboard and assistive technology",
         (
-            r"tests/browser/test_(approval_card|card_attacks|card_whole).py::",
+            r"tests/browser/test_(approval_card|card_attacks|card_whole|saved_midway).py::",
             r"tests/browser/test_bare.py::test_nothing_serious",
         ),
     ),
