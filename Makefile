@@ -119,7 +119,7 @@ mcp-clients: build/mcp-clients/.installed install-chromium ## test a served note
 	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/browser/test_served.py -m nightly
 mcp-servers: build/mcp-servers/.installed ## test with servers that are made with the TypeScript SDKs and with fastmcp (installed on first use)
 	$(BIN)/pytest tests/tools/mcp/others -m "nightly or not nightly"
-compat-env: build/.nbtool build/places/colab/.installed ## install other kernels, Colab's versions, an older JupyterLab, marimo and tools for notebooks for the nightly compatibility tests
+compat-env: build/.nbtool build/places/colab/.installed build/places/html-manager/.locked ## install other kernels, Colab's versions, an older JupyterLab, marimo and tools for notebooks for the nightly compatibility tests
 	for version in $(IPYKERNEL_VERSIONS); do test -d build/kernels/$$version || \
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
 	test -d build/places/lab44 || $(BIN)/pip install --quiet --no-deps --target build/places/lab44 jupyterlab==4.4.10
@@ -195,6 +195,8 @@ build/servers/litellm/.locked: requirements-litellm.lock # wheels only: nothing 
 	nice $(PYTHON) -m pip --python build/servers/litellm install --quiet --only-binary :all: -r $< && touch $@
 build/servers/portkey/.locked: tests/servers/portkey/package-lock.json | build/.nbtool
 	mkdir -p $(@D) && cp tests/servers/portkey/*.json js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) ci --ignore-scripts && touch $@
+build/places/html-manager/.locked: tests/browser/html_manager/package-lock.json | build/.nbtool
+	mkdir -p $(@D) && cp tests/browser/html_manager/*.json js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) ci --ignore-scripts && touch $@
 build/lite-parts/.installed: requirements-lite.lock requirements-browser.lock lite/package-lock.json | build/.nbtool
 	rm -rf $(@D) && mkdir -p $(@D) && cp lite/*.json js/.npmrc $(@D)
 	$(subst --prefix js,--prefix $(@D),$(NPM)) ci --ignore-scripts

@@ -115,13 +115,13 @@ def test_an_exported_notebook_with_the_state_of_its_widgets_has_the_text_so_far(
     assert errors == []
 
 
-def exported(widget: TurnWidget, kept: set[str]) -> str:
+def exported(widget: TurnWidget, media_types: set[str]) -> str:
     """Export a notebook that was saved with these forms of a running turn, and with the state of its widgets."""
     forms: dict[str, Any] = {
         **unfinished_mimebundle(widget.document, {}, "turn_1"),
         WIDGET: {"version_major": 2, "version_minor": 0, "model_id": widget.model_id},
     }
-    output = nbformat.v4.new_output("display_data", data={key: forms[key] for key in forms if key in kept})
+    output = nbformat.v4.new_output("display_data", data={key: forms[key] for key in forms if key in media_types})
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("%%chat\nHi", outputs=[output])])
     state = type(widget).get_manager_state(widgets=[widget])
     notebook.metadata.widgets = {"application/vnd.jupyter.widget-state+json": state}

@@ -141,7 +141,7 @@ def _run_below(scene: Scene) -> None:
     scene.notebook.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-below')")
 
 
-DEEDS: dict[str, Callable[[Scene], None]] = {
+ACTIONS: dict[str, Callable[[Scene], None]] = {
     **{way.name: _commands(way) for way in WAYS if way.commands and way.effect != "kernel ended"},
     **dict.fromkeys(("nothing happens", "inside ipywidgets.Output", *OF_TOOLS), _nothing),
     "cell out of view": _scroll_away,
@@ -150,8 +150,8 @@ DEEDS: dict[str, Callable[[Scene], None]] = {
 
 
 def test_every_way_is_done_here_or_elsewhere() -> None:
-    assert DEEDS.keys() | ELSEWHERE.keys() == {way.name for way in WAYS}
-    assert DEEDS.keys().isdisjoint(ELSEWHERE)
+    assert ACTIONS.keys() | ELSEWHERE.keys() == {way.name for way in WAYS}
+    assert ACTIONS.keys().isdisjoint(ELSEWHERE)
 
 
 def test_every_command_of_the_notebook_is_a_way_or_takes_no_output_away(lab: Lab) -> None:
@@ -166,7 +166,7 @@ def rows() -> Iterator[Any]:
     """Yield the ways in the phases and front ends that can be tried here; all but a sample are nightly."""
     phases: tuple[Phase, ...] = (*LIVE, "finished")
     for way in WAYS:
-        for phase in phases if way.name in DEEDS else ():
+        for phase in phases if way.name in ACTIONS else ():
             for front in sorted(way.fronts & FRONT_NAMES.keys()):
                 is_sample = (way.name, phase) in SAMPLE and front == "JupyterLab"
                 marks = () if is_sample else (pytest.mark.nightly,)
@@ -190,7 +190,7 @@ def test_a_turn_is_always_somewhere(lab: Lab, model: PacedModel, way: Way, phase
     scene = Scene(notebook, model, phase)
     scene.start(way)
 
-    DEEDS[way.name](scene)
+    ACTIONS[way.name](scene)
 
     if phase == "finished":
         check_finished(scene, way)

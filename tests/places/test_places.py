@@ -46,7 +46,7 @@ def report(way: Way, place: TurnPlace) -> None:
         place.report("page", one)
 
 
-def drawn(way: Way) -> TurnPlace:
+def place_of(way: Way) -> TurnPlace:
     """Give the place of a turn that a page has drawn, or has and has not drawn."""
     place = TurnPlace()
     place.report("page", "present")
@@ -73,7 +73,7 @@ def test_a_command_takes_an_output_away_or_does_not() -> None:
 def test_what_the_page_reports_leads_to_what_the_kernel_knows(
     way: Way, phase: Phase, front: Front, outcome: Outcome
 ) -> None:
-    place = drawn(way)
+    place = place_of(way)
 
     report(way, place)
 
@@ -92,7 +92,7 @@ QUESTIONS = [
 @pytest.mark.promise("seen-question")
 @pytest.mark.parametrize(("way", "outcome"), QUESTIONS, ids=[way.name for way, _ in QUESTIONS])
 def test_a_question_is_answered_where_it_is_seen_or_its_turn_is_parked(way: Way, outcome: Outcome) -> None:
-    chat, place, shown = ParkingChat(), drawn(way), list[str]()
+    chat, place, shown = ParkingChat(), place_of(way), list[str]()
     turn = chat.chat.compose("Pay.")
     asked = when_asked(turn, 1)
 

@@ -1,7 +1,7 @@
 """The ways in which the output of a turn goes or is not seen, and what becomes of the turn: data for two tests.
 
 `test_places.py` sends what pages report in each way to the approver of a cell; `tests/browser/test_places.py` does the
-deeds in a browser. What a person sees and can do, and what the file holds, is the same for all ways of one effect.
+actions in a browser. What a person sees and can do, and what the file holds, is the same for all ways of one effect.
 """
 
 from __future__ import annotations

@@ -194,13 +194,13 @@ def running_widget(events: list[Event], updates: list[dict[str, Any]]) -> TurnWi
     return widget
 
 
-BEGUN: list[Event] = [TurnStarted("turn_1", "m", user("Hi"), 1.0), RequestStarted(1), TextDelta("Once upon a time.")]
+STREAMED: list[Event] = [TurnStarted("turn_1", "m", user("Hi"), 1.0), RequestStarted(1), TextDelta("Once upon a time.")]
 
 
 def test_a_turn_in_a_page_without_a_kernel_shows_what_there_was() -> None:
     """jupyter-widgets/widget-ts-cookiecutter#29, jupyter/nbconvert#920: a running widget is embedded in a page. Right:
     its text. Before: wrong."""
-    widget = running_widget(BEGUN, [])
+    widget = running_widget(STREAMED, [])
 
     state = Widget.get_manager_state(widgets=[widget])["state"][widget.model_id]["state"]
 
@@ -215,7 +215,7 @@ def test_no_display_is_updated_while_somebody_may_type_an_answer() -> None:
     asked: list[Event] = [CallDelta("0", name="pay", call_id="c1"), CallAsked("c1", "run", "d1", "pay", "{}")]
     later: list[Event] = [TextDelta("More.") for _ in range(200)]
 
-    running_widget([*BEGUN, *asked, *later], updates)
+    running_widget([*STREAMED, *asked, *later], updates)
 
     assert len(updates) <= 1  # the one with the question
     assert all("Approval needed" in one["text/plain"] for one in updates)
