@@ -125,6 +125,11 @@ def _commands(way: Way) -> Callable[[Scene], None]:
     def do(scene: Scene) -> None:
         for command in way.commands:
             scene.command(command)
+        if way.name == "notebook trusted":  # it asks, and says so if the notebook is trusted already
+            scene.notebook.page.locator(".jp-Dialog .jp-mod-accept").click()
+        if way.name == "Create New View for Output":
+            scene.notebook.page.locator(".jp-LinkedOutputView").wait_for()
+            scene.notebook.page.locator(".lm-TabBar-tab", has_text="places.ipynb").first.click()
 
     return do
 
@@ -138,7 +143,7 @@ def _scroll_away(scene: Scene) -> None:
 
 
 def _run_below(scene: Scene) -> None:
-    scene.notebook.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-below')")
+    scene.command("notebook:run-all-below", at=2)
 
 
 ACTIONS: dict[str, Callable[[Scene], None]] = {

@@ -6,9 +6,17 @@ from typing import Any
 
 import pytest
 from IPython.display import clear_output
+from IPython.utils.capture import capture_output
 from ipywidgets import Output  # type: ignore[import-untyped]  # it ships no types
 
-from nbtool.magics.views.cleared_output import follow_clearing, is_captured
+from nbtool.magics.views.cleared_output import (
+    capturing_outputs,
+    follow_clearing,
+    is_captured,
+    not_captured,
+    show_in_outputs,
+)
+from nbtool.magics.views.next_cell import say_in_next_cell
 from tests.shells import end_shell, new_shell
 
 
@@ -41,3 +49,47 @@ def test_what_an_output_widget_clears_is_its_own(shell: Any) -> None:
         output.msg_id = ""
 
     assert (cleared, is_captured()) == ([], False)
+
+
+@pytest.mark.usefixtures("shell")
+def test_what_is_shown_beside_an_output_widget_is_not_taken_by_it() -> None:
+    output = Output()
+    output.msg_id = "request"  # as inside its `with` block
+
+    with not_captured(capturing_outputs()):
+        assert not is_captured()
+
+    assert (output.msg_id, capturing_outputs()) == ("request", [output])
+    output.close()
+
+
+@pytest.mark.usefixtures("shell")
+def test_an_output_widget_gets_the_end_of_a_turn_also_after_its_block() -> None:
+    inside, outside = Output(), Output()
+    inside.msg_id = "request"
+    bundle = {"text/plain": "the end"}
+
+    with capture_output() as captured:
+        show_in_outputs([inside, outside], bundle)
+
+    assert [output.data for output in captured.outputs] == [
+        bundle
+    ]  # the page takes it into the one that takes displays
+    assert outside.outputs == ({"output_type": "display_data", "data": bundle, "metadata": {}},)
+    assert inside.outputs == ()
+    inside.msg_id = ""
+
+
+@pytest.mark.promise("seen-question")
+@pytest.mark.parametrize(("is_true", "printed"), [(True, ["waits\n1\n", "2\n"]), (False, ["1\n", "2\n"])])
+def test_the_next_cell_says_what_waits_once_and_only_if_it_still_does(
+    shell: Any, capsys: pytest.CaptureFixture[str], is_true: bool, printed: list[str]
+) -> None:
+    say_in_next_cell(shell, "waits", lambda: is_true)
+
+    outputs = []
+    for cell in ("print(1)", "print(2)"):
+        shell.run_cell(cell)
+        outputs.append(capsys.readouterr().out)
+
+    assert outputs == printed
