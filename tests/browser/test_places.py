@@ -5,6 +5,7 @@ The rows are in `tests/places/ways.py`; a sample is tried in the normal lane, al
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,9 @@ SAMPLE = {
     ("cell deleted", "question"),
     ("inside ipywidgets.Output", "question"),
 }
+MANAGER_ERROR = re.compile(r"reading 'addWidget'.*@jupyter-widgets/jupyterlab-manager", re.DOTALL)
+"""An error of JupyterLab's widget manager: an output was removed before it had drawn the widget there."""
+
 ELSEWHERE = {
     "page closed": "tests/browser/test_saved_midway.py",
     "kernel restarted": "tests/browser/test_parking.py",
@@ -125,8 +129,6 @@ def _commands(way: Way) -> Callable[[Scene], None]:
     def do(scene: Scene) -> None:
         for command in way.commands:
             scene.command(command)
-        if way.name == "notebook trusted":  # it asks, and says so if the notebook is trusted already
-            scene.notebook.page.locator(".jp-Dialog .jp-mod-accept").click()
         if way.name == "Create New View for Output":
             scene.notebook.page.locator(".jp-LinkedOutputView").wait_for()
             scene.notebook.page.locator(".lm-TabBar-tab", has_text="places.ipynb").first.click()
@@ -203,7 +205,8 @@ def test_a_turn_is_always_somewhere(lab: Lab, model: PacedModel, way: Way, phase
         check_removed(scene)
     else:
         check_live(scene, way)
-    assert front == "notebook" or notebook.errors == []  # Notebook 7 has some of its own
+    errors = [error for error in notebook.errors if not MANAGER_ERROR.search(error)]
+    assert front == "notebook" or errors == []  # Notebook 7 has some of its own
 
 
 def check_finished(scene: Scene, way: Way) -> None:
@@ -222,7 +225,7 @@ def check_removed(scene: Scene) -> None:
     """Expect the cell to end, and the next one to say what waits."""
     if scene.phase == "question":
         scene.notebook.wait_status("idle", seconds=30)
-        scene.notebook.run_cell(1)
+        scene.notebook.run_cell(scene.notebook.cell_count() - 1)
         expect(scene.outputs()).to_contain_text(WAITS_UNSEEN)
     elif scene.phase != "parked":
         scene.model.say(LAST)

@@ -66,7 +66,6 @@ WAYS = (
     Way("output scrolled", "stays", JUPYTER, _cells("enable-output-scrolling")),
     Way("output scrolling toggled", "stays", JUPYTER, _cells("toggle-output-scrolling")),
     Way("cell split", "stays", JUPYTER, _cells("split-cell-at-cursor")),
-    Way("notebook trusted", "stays", JUPYTER, _cells("trust")),
     Way("kernel connected again", "stays", JUPYTER, _cells("reconnect-to-kernel")),
     Way("headings collapsed", "stays", JUPYTER, _cells("collapse-all-headings", "toggle-heading-collapse")),
     Way("code of the cell collapsed", "stays", JUPYTER, _cells("hide-cell-code")),
@@ -80,6 +79,9 @@ WAYS = (
     Way("cell moved", "drawn again", LIVE_FRONTS, _cells("move-cell-down"), ("gone", "hello")),
     Way("cell moved up", "drawn again", LIVE_FRONTS, _cells("move-cell-up"), ("gone", "hello")),
     Way("cell cut and pasted above", "drawn again", JUPYTER, _cells("cut-cell", "paste-cell-above"), ("gone", "hello")),
+    Way(
+        "replaced by its copy", "drawn again", JUPYTER, _cells("copy-cell", "paste-and-replace-cell"), ("gone", "hello")
+    ),
     Way("cell cut and pasted", "drawn again", LIVE_FRONTS, _cells("cut-cell", "paste-cell-below"), ("gone", "hello")),
     Way(
         "cell deleted and undone",
@@ -103,7 +105,6 @@ WAYS = (
     Way("cell type changed to a heading", "removed", JUPYTER, HEADINGS[:1], ("gone",)),
     Way("merged with the cell below", "removed", JUPYTER, _cells("merge-cell-below"), ("gone",)),
     Way("merged with the cell above", "removed", JUPYTER, _cells("merge-cell-above"), ("gone",)),
-    Way("pasted over", "removed", JUPYTER, _cells("copy-cell", "paste-and-replace-cell"), ("gone",)),
     Way("page closed", "page left", LIVE_FRONTS),
     Way("kernel restarted", "kernel ended", LIVE_FRONTS, _cells(*RESTARTS)),
     Way("page without a kernel", "kernel ended", frozenset(FRONTS)),
@@ -168,7 +169,7 @@ redo render-all-markdown replace-selection run-all-above run-all-below run-all-c
 run-cell-and-select-next run-in-console select-all select-last-modified-cell select-last-run-cell
 select-next-modified-cell set-side-by-side-ratio show-all-cell-code show-all-cell-outputs show-cell-code
 show-cell-outputs shutdown-kernel toggle-all-cell-line-numbers toggle-autoclosing-brackets
-toggle-render-side-by-side-current toggle-virtual-scrollbar undo
+toggle-render-side-by-side-current toggle-virtual-scrollbar trust undo
 """
 CALM_COMMANDS = frozenset((*_cells(*_CALM.split()), *HEADINGS[1:], *_cells("merge-cells", "redo-cell-action")))
 """Commands of JupyterLab's notebook that take no output away, stop the turn, or do what another one does: no ways."""
