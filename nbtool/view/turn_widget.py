@@ -221,6 +221,8 @@ class TurnWidget(LiveWidget):
 
         An update of the display could take the focus from a card, so there is none until the decision.
         """
+        if isinstance(event, TurnEnded):
+            self._saved_form.stop()  # the final output replaces it
         is_asking = self._transcript.head["status"] in ("waiting", "parked")
         if isinstance(event, CallAsked):
             self._renew_form(at_once=True)

@@ -20,7 +20,7 @@ class PendingQuestions:
         self._on_thread: set[str] = set()
         self._running: set[str] = set()
         self._clock, self._waited, self._unshown, self._since = clock, 0.0, 0.0, clock()
-        self._unshown_count = 0
+        self._preparing = 0
         self._change = asyncio.Event()
 
     @property
@@ -38,23 +38,23 @@ class PendingQuestions:
     @property
     def waited(self) -> float:
         """Seconds in which the turn only waited for decisions: no call was running, and a question could be seen."""
-        return self._waited + (0.0 if self._unshown_count else self._seconds_waiting())
+        return self._waited + (0.0 if self._preparing else self._seconds_waiting())
 
     @property
     def unshown(self) -> float:
         """Seconds in which the turn only waited, and nobody could see a question: nobody's time."""
-        return self._unshown + (self._seconds_waiting() if self._unshown_count else 0.0)
+        return self._unshown + (self._seconds_waiting() if self._preparing else 0.0)
 
     @contextmanager
-    def not_shown(self) -> Iterator[None]:
+    def preparing(self) -> Iterator[None]:
         """Count the waiting in this block as nobody's: the page that would show the questions is not there yet."""
-        self._count_time()
-        self._unshown_count += 1
+        self._count()
+        self._preparing += 1
         try:
             yield
         finally:
-            self._count_time()
-            self._unshown_count -= 1
+            self._count()
+            self._preparing -= 1
 
     @property
     def is_waiting(self) -> bool:
@@ -68,7 +68,7 @@ class PendingQuestions:
 
     def record(self, event: Event) -> None:
         """Update the state from an event."""
-        self._count_time()
+        self._count()
         match event:
             case CallAsked():
                 self._questions[event.digest] = event.call_id
@@ -99,5 +99,5 @@ class PendingQuestions:
     def _seconds_waiting(self) -> float:
         return self._clock() - self._since if self.is_waiting else 0.0
 
-    def _count_time(self) -> None:
+    def _count(self) -> None:
         self._waited, self._unshown, self._since = self.waited, self.unshown, self._clock()

@@ -208,7 +208,7 @@ class CellApprover:
 
         This is nobody's time: no page shows the question.
         """
-        with self.turn.parking.not_shown():
+        with self.turn.parking.preparing():
             if await place.wait_for(states, seconds) or rest == 0:
                 return place.state in states
             line = PassingLine(text)

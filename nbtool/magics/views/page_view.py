@@ -154,20 +154,7 @@ class WidgetView(OutputView):
     def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:
         """Replace the output by the static one, a copy of it by a line, and release the widget."""
         if not self._parked_at:
-            bundle = self._widget.finish()
-            if self._widget.turn_place.state == "gone" and not self._outputs:  # an update has no effect
-                display(bundle, raw=True, display_id=self._handle.display_id)  # type: ignore[no-untyped-call]  # IPython ships no types for it
-            else:
-                self._replace(self._handle, bundle)
-            self._keep_in_file(bundle)
-            outputs = [(self._widget.place, bundle)]
-            if self._copy is not None:
-                line = {"text/plain": in_copy}
-                self._copy.update(line, raw=True)
-                outputs.append((self._widget.place, line))
-            self._link.replace_when_loaded(self._widget, *outputs, key=turn.cell_id)
-            shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript, self._cells))
-            shown_turns.update_others(turn, self._chat)
+            self._finish(turn, in_copy)
             return
         note = _notice_block(PARKED_NOTICE.format(at=self._parked_at, end=_clock()))
         transcript = self._widget.transcript
@@ -177,6 +164,23 @@ class WidgetView(OutputView):
         self._replace(self._card, rest)
         replaced = (self._above["text/plain"], bundle), (self._widget.place, rest)
         self._link.replace_when_loaded(self._widget, *replaced, key=turn.cell_id)
+
+    def _finish(self, turn: Turn, in_copy: str) -> None:
+        """Replace the output of a turn that ends with its cell."""
+        bundle = self._widget.finish()
+        if self._widget.turn_place.state == "gone" and not self._outputs:  # an update of what was cleared has no effect
+            display(bundle, raw=True, display_id=self._handle.display_id)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        else:
+            self._replace(self._handle, bundle)
+        self._keep_in_file(bundle)
+        outputs = [(self._widget.place, bundle)]
+        if self._copy is not None:
+            line = {"text/plain": in_copy}
+            self._copy.update(line, raw=True)
+            outputs.append((self._widget.place, line))
+        self._link.replace_when_loaded(self._widget, *outputs, key=turn.cell_id)
+        shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript, self._cells))
+        shown_turns.update_others(turn, self._chat)
 
     def _replace(self, handle: Any, bundle: dict[str, Any]) -> None:
         """Replace what a display shows; an Output widget takes no update, so there it comes after it."""

@@ -83,10 +83,10 @@ def test_what_nobody_could_see_is_nobodys_time() -> None:
     parking = PendingQuestions(lambda: now[0])
 
     parking.record(CallAsked("c1", "run", "d1", "pay", "{}"))
-    with parking.not_shown(), parking.not_shown():  # two questions wait for one page
+    with parking.preparing(), parking.preparing():  # two questions wait for one page
         now[0] = 10.0
     now[0] = 12.0
-    with parking.not_shown():
+    with parking.preparing():
         parking.record(CallDecided("c1", "run", "d1", "approved", "button"))
         now[0] = 20.0  # nothing waits: the turn's own time
 
