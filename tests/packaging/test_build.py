@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 START_LIMIT = 33_000
 """Bytes of what JupyterLab loads at start, gzipped."""
 
-HISTORY_LIMIT = 44_000
+HISTORY_LIMIT = 46_000
 """Bytes of what draws saved conversations, gzipped: only a page that has one loads it."""
 
 CELLS_LIMIT = 2_500
