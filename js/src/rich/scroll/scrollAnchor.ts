@@ -48,6 +48,8 @@ function anchorOf(turn: HTMLElement): ScrollAnchor {
 class ScrollAnchor {
   #scroller: Element;
   #turns = new Set<HTMLElement>();
+  /** Those that have ended. */
+  #ending = new Set<HTMLElement>();
   /** The element that stays at its distance from the top of the box. */
   #kept: { el: Element; top: number } | undefined;
   /** The turn that the page moves along with. */
@@ -81,15 +83,21 @@ class ScrollAnchor {
     return () => {
       if (isOver) return;
       isOver = true;
+      this.#ending.add(turn);
       setTimeout(() => this.#remove(turn, cell), KEEP_MS);
     };
   }
 
   #remove(turn: HTMLElement, cell: Element): void {
-    this.#turns.delete(turn);
+    if (!this.#turns.delete(turn)) return;
+    this.#ending.delete(turn);
     if (this.#place?.turn === turn) this.#place = undefined;
     this.#sizes.unobserve(cell);
-    if (this.#turns.size) return;
+    if (!this.#turns.size) this.#end();
+  }
+
+  #end(): void {
+    this.#turns.clear();
     this.#stopListening();
     this.#sizes.disconnect();
     this.#styles.disconnect();
@@ -118,6 +126,11 @@ class ScrollAnchor {
   /** Keep the place after a change of the layout. */
   #settle(): void {
     if (!this.#view().height) return; // another tab is in front
+    if (this.#isScrolledByPerson()) {
+      this.#place = undefined;
+      this.#choose();
+      return;
+    }
     const { el } = this.#kept ?? {};
     if (!this.#kept || !el?.isConnected) {
       this.#choose();
@@ -133,9 +146,7 @@ class ScrollAnchor {
   #onScroll = (): void => {
     const moved = Math.abs(this.#scroller.scrollTop - this.#expected);
     if (moved <= 1) return;
-    // where JupyterLab attaches only the cells in sight, it scrolls by the heights of those that change
-    const isCorrection = this.#ownAnchor === "none" && moved < this.#view().height / 2;
-    if (!input.isByPerson(this.#began, isCorrection)) {
+    if (!input.isByPerson(this.#began, this.#isCorrection(moved))) {
       this.#settle();
       return;
     }
@@ -143,8 +154,25 @@ class ScrollAnchor {
     this.#choose();
   };
 
+  /** Whether somebody has scrolled since: a page that got shorter, or JupyterLab's correction of a height, is nobody. */
+  #isScrolledByPerson(): boolean {
+    const { scrollTop, scrollHeight, clientHeight } = this.#scroller;
+    const moved = Math.abs(scrollTop - this.#expected);
+    if (moved <= 1 || scrollTop + clientHeight >= scrollHeight - 1) return false;
+    return !this.#isCorrection(moved) && input.isByPerson(this.#began, false);
+  }
+
+  /** Where JupyterLab attaches only the cells in sight, it scrolls by the heights of those that change. */
+  #isCorrection(moved: number): boolean {
+    return this.#ownAnchor === "none" && moved < this.#view().height / 2;
+  }
+
   /** A person who acts elsewhere is not moved along, not even with a turn that grows. */
   #onAction = (target: EventTarget | null): void => {
+    if (this.#ending.size === this.#turns.size) {
+      this.#end(); // what follows is theirs
+      return;
+    }
     const { turn } = this.#place ?? {};
     if (this.#place && !(target instanceof Node && turn?.contains(target))) this.#place.isFollowing = false;
   };
