@@ -31,7 +31,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules reports lab lite try-lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
+.PHONY: help modules reports lab lite try-lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -104,7 +104,7 @@ coverage-kernel: build/.nbtool
 coverage-slow: build/.nbtool # without the tests of time, which tracing lengthens
 	$(BIN)/coverage run --parallel-mode -m pytest $(TRACED) --ignore=tests/fuzzing/test_growth.py \
 		$(addprefix tests/,$(filter-out browser $(KERNEL_TESTS),$(SLOW_TESTS)))
-nightly: coverage build/.old site install-chromium compat-env ## coverage, and the tests that take minutes
+nightly: coverage build/.old site install-chromium compat-env build/vscode/.installed ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
 	$(MAKE) oldest sdks
 servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp server (compiled on first use, which takes minutes)
@@ -128,6 +128,8 @@ compat-env: build/.nbtool build/places/colab/.installed build/places/html-manage
 	test -d build/places/book || $(BIN)/pip install --quiet --target build/places/book jupyter-book==1.0.4.post1
 	test -d build/places/book2 || $(BIN)/pip install --quiet --no-deps --target build/places/book2 jupyter-book==2.1.7
 	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(COLLABORATION_PACKAGES)
+vscode: build/vscode/.installed install-chromium ## test in VS Code, its server in a browser (installed on first use, which takes minutes)
+	$(BIN)/pytest tests/vscode -m nightly
 oldest: build/.nbtool build/oldest/core/.locked build/oldest/mcp/.locked ## run tests with the oldest of everything that pyproject.toml allows; the extra mcp, which needs newer packages, by itself
 	HYPOTHESIS_STORAGE_DIRECTORY=build/oldest/hypothesis PYTHONPATH=$(CURDIR) build/oldest/core/bin/python -m pytest $(OLDEST_TESTS) $(addprefix --ignore=,$(OLDEST_MCP_TESTS)) $(PYTEST_PARALLEL)
 	PYTHONPATH=$(CURDIR) build/oldest/mcp/bin/python -m pytest $(OLDEST_MCP_TESTS) $(PYTEST_PARALLEL)
@@ -222,6 +224,18 @@ build/mcp-clients/.installed: tests/mcp_server/package.json | build/.nbtool
 	mkdir -p $(@D) && cp $< js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) install --ignore-scripts --no-package-lock
 	$(PYTHON) -m venv --clear --without-pip $(@D)/fastmcp
 	$(PYTHON) -m pip --python $(@D)/fastmcp install --quiet 'fastmcp==4.1.2' && touch $@
+# Its own scripts are not run: they would build parts for Kerberos and for Windows too.
+VSCODE_PARTS := @vscode/spdlog @vscode/native-watchdog node-pty
+build/vscode/node_modules/code-server/.built: tests/vscode/package.json | build/.nbtool
+	mkdir -p build/vscode && cp $< js/.npmrc build/vscode && $(subst --prefix js,--prefix build/vscode,$(NPM)) install --ignore-scripts --no-package-lock
+	$(subst --prefix js,--prefix $(@D)/lib/vscode,$(NPM)) install --omit=dev --ignore-scripts
+	for part in $(VSCODE_PARTS); do (cd $(@D)/lib/vscode/node_modules/$$part && PATH="$(NODE)/bin:$$PATH" \
+		$(NODE)/bin/node $(NODE)/lib/node_modules/npm/node_modules/node-gyp/bin/node-gyp.js rebuild --silent --nodedir=$(NODE)) || exit 1; done
+	touch $@
+build/vscode/.installed: build/vscode/node_modules/code-server/.built $(wildcard tests/vscode/build.mjs tests/vscode/extension/*) js/node_modules/.package-lock.json
+	rm -rf build/vscode/extensions
+	$(NODE)/bin/node tests/vscode/build.mjs build/vscode/node_modules .venv/share/jupyter/nbextensions build/vscode/extensions/nbtool-tests.notebook-kernel-0.0.1
+	touch $@
 build/mcp-servers/.installed: tests/tools/mcp/others/package.json | build/.nbtool
 	mkdir -p $(@D) && cp $< js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) install --ignore-scripts --no-package-lock
 	$(PYTHON) -m venv --clear --without-pip $(@D)/fastmcp

@@ -18,6 +18,7 @@ import anywidget
 import traitlets
 
 from nbtool.blocks.protocol import VERSION
+from nbtool.clock import monotonic
 from nbtool.turn_place import REPORTS, TurnPlace
 from nbtool.view.patch_batching import LoopClock
 from nbtool.view.protocol import OutputReplacement
@@ -94,7 +95,7 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         on_notebook: Callable[[str, str], object] = lambda *_: None,
         **traits: Any,
     ) -> None:
-        self.turn_place = TurnPlace()
+        self.turn_place, self.created_at = TurnPlace(), monotonic()
         self.update_output: Callable[[Form], object] | None = None
         self._saved_form = SavedForm(self._prepare_form, self._deliver_form, clock)
         self._is_page_writing = False

@@ -47,7 +47,8 @@ class MapView:
 
     def end(self, progress: MapProgress) -> None:
         """Replace the widget by static output, in its cell, whatever thread this is and whatever cell runs."""
-        self._context.copy().run(partial(self._replace, progress))
+        replace = partial(self._context.copy().run, self._replace, progress)
+        self._link.when_rendered(self._widget, replace)
 
     def _replace(self, progress: MapProgress) -> None:
         data = describe_map(progress)

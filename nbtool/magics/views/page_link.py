@@ -4,23 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from nbtool.loop import background_loop
+from nbtool.clock import monotonic
+from nbtool.loop import POLL_SECONDS, background_loop
 from nbtool.magics.kernel.broadcast import BroadcastListener
 from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.magics.kernel.cell_notebooks import cell_notebooks
 from nbtool.magics.kernel.control_channel import control_channel_for
+from nbtool.turn_place import PlaceState, TurnPlace
 
 if TYPE_CHECKING:
     from nbtool.view.live_widget import LiveWidget
 
 MAX_CLOSING = 16
 """How many widgets that have ended wait for a disconnected page; beyond that, the oldest is closed."""
+
+EDITOR_CELL = "vscode-"
+"""What the ids of cells begin with in VS Code: they are addresses of its own schemes."""
+
+RENDERED: frozenset[PlaceState] = frozenset(("seen", "gone"))
+"""The states of a place in which the widget is drawn, or was."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderingSeconds:
+    """How long VS Code may take to draw a widget before its output is replaced, from when it is displayed.
+
+    It measures an output when what draws it returns. An output that has become another one meanwhile gets the height
+    of the former one, which is none: it is there and cannot be seen. `loading`: until the page has the widget.
+    `rendering`: from then on; a cell that is out of view is not drawn.
+    """
+
+    loading: float = 4.0
+    rendering: float = 1.0
+
 
 _closing_widgets: dict[str, LiveWidget] = {}
 """Those widgets, by their cells."""
@@ -64,6 +87,27 @@ class PageLink:
         if self._listener:
             self._listener.poll()
 
+    def when_rendered(
+        self, widget: LiveWidget, replace: Callable[[], object], seconds: RenderingSeconds | None = None
+    ) -> None:
+        """Call what replaces the output of a widget, in VS Code once that is drawn or its time is over.
+
+        This thread waits for it, unless it is nbtool's own: then it is called there later.
+        """
+        seconds = seconds or RenderingSeconds()
+        ends = widget.created_at + seconds.loading + seconds.rendering
+        if not widget.cell.startswith(EDITOR_CELL) or widget.turn_place.state in RENDERED or ends <= monotonic():
+            replace()
+            return
+        rendered = background_loop().submit(_wait_until_rendered(widget.turn_place, widget.created_at, seconds))
+        if background_loop().is_current():
+            context = copy_context()
+            rendered.add_done_callback(lambda _: context.run(replace))
+            return
+        while not background_loop().wait(rendered, POLL_SECONDS) and monotonic() < ends:
+            self.poll()
+        replace()
+
     def replace_when_loaded(
         self, widget: LiveWidget, *replacements: tuple[str, dict[str, Any]], key: str | None = None
     ) -> None:
@@ -86,6 +130,11 @@ class PageLink:
             self._listener.open(comm_id, receive, in_cell=in_cell, on_rerun=self._on_rerun if in_cell else None)
         if self._control:
             self._control.open(comm_id, receive)
+
+
+async def _wait_until_rendered(place: TurnPlace, since: float, seconds: RenderingSeconds) -> None:
+    if await place.wait_for({"present", *RENDERED}, max(0.0, since + seconds.loading - monotonic())):
+        await place.wait_for(RENDERED, seconds.rendering)
 
 
 def close_former(cell_id: str) -> None:

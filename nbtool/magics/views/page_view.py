@@ -136,6 +136,9 @@ class WidgetView(OutputView):
 
     def on_parked(self, turn: Turn) -> None:
         """Replace the output by the transcript so far, and a live card of the question and what follows."""
+        self._link.when_rendered(self._widget, partial(self._park, turn))
+
+    def _park(self, turn: Turn) -> None:
         before, self._parked_at = self._widget, _clock()
         document, since = run_sync(_snapshot(before.transcript))
         above, below = document["blocks"][:since], document["blocks"][since:]
@@ -154,7 +157,7 @@ class WidgetView(OutputView):
     def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:
         """Replace the output by the static one, a copy of it by a line, and release the widget."""
         if not self._parked_at:
-            self._finish(turn, in_copy)
+            self._link.when_rendered(self._widget, partial(self._finish, turn, in_copy))
             return
         note = _notice_block(PARKED_NOTICE.format(at=self._parked_at, end=_clock()))
         transcript = self._widget.transcript
