@@ -2,7 +2,7 @@
 declare module "node:fs" {
   export function readFileSync(path: string): Uint8Array;
   export function readFileSync(path: string, encoding: "utf8"): string;
-  export function readdirSync(path: string): string[];
+  export function readdirSync(path: string, options?: { recursive: true }): string[];
 }
 declare module "node:zlib" {
   export function gzipSync(data: Uint8Array, options: { level: number }): Uint8Array;

@@ -45,24 +45,28 @@
   }
 
   const texts = [];
+  const add = (el, text, style) => {
+    const back = ground(el);
+    const color = parse(el instanceof SVGElement ? style.fill : style.color);
+    const front = over([color[0], color[1], color[2], color[3] * opacity(el)], back);
+    texts.push({
+      ratio: ratio(front, back),
+      color: front.map(Math.round).slice(0, 3).join(","),
+      ground: back.map(Math.round).slice(0, 3).join(","),
+      at: `${el.tagName.toLowerCase()}.${el.getAttribute("class") ?? ""}`,
+      text: text.slice(0, 60),
+    });
+  };
+  const isSeen = (el) => el.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !el.closest(":disabled, option, style");
   for (const root of document.querySelectorAll(selector)) {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
       const el = walker.currentNode.parentElement;
       const text = walker.currentNode.data.trim();
-      if (!text || !el.checkVisibility({ visibilityProperty: true }) || el.closest(":disabled, option, style")) continue;
-      const isDrawing = el instanceof SVGElement;
-      const back = ground(el);
-      const color = parse(isDrawing ? getComputedStyle(el).fill : getComputedStyle(el).color);
-      const front = over([color[0], color[1], color[2], color[3] * opacity(el)], back);
-      texts.push({
-        ratio: ratio(front, back),
-        color: front.map(Math.round).slice(0, 3).join(","),
-        ground: back.map(Math.round).slice(0, 3).join(","),
-        at: `${el.tagName.toLowerCase()}.${el.getAttribute("class") ?? ""}`,
-        text: text.slice(0, 60),
-      });
+      if (text && isSeen(el)) add(el, text, getComputedStyle(el));
     }
+    for (const el of root.querySelectorAll("[placeholder]"))
+      if (isSeen(el)) add(el, el.placeholder, getComputedStyle(el, "::placeholder"));
   }
   return texts;
 };

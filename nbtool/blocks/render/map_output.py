@@ -16,8 +16,8 @@ STOPPED = "Stopped before it was finished; the finished answers are kept."
 UNFINISHED = "These prompts had not all been answered when the notebook was saved. Call the same map again to go on."
 """Below a map in a notebook that was saved while it ran."""
 
-BAD_STYLE = "color:var(--jp-error-color1,#c62828)"
-"""The colour of what failed, as in a running map."""
+BAD_STYLE = "font-weight:600"
+"""Of what failed: no color has enough contrast on a light page and on a dark one."""
 
 MESSAGE_CHARS = 600
 """Characters of a message of a failure that are shown; it was shortened before."""

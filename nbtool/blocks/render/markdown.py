@@ -72,7 +72,8 @@ class _Renderer(RendererHTML):
         return "</a>" + _target(str(tokens[start].attrs.get("href", "")), words)
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the signature of a render rule
-        return f'<pre style="{_PRE}"><code>{escapeHtml(tokens[idx].content)}</code></pre>\n'
+        # without a `code` in it: pages that color inline code, as VS Code does, would put a box behind each line
+        return f'<pre style="{_PRE}">{escapeHtml(tokens[idx].content)}</pre>\n'
 
     code_block = fence
 
@@ -140,7 +141,7 @@ def _anchor(url: str) -> str:
 def _target(url: str, words: str) -> str:
     """Append the destination of a link, unless its text shows it."""
     shown = destination(url, words)
-    return f' <span style="opacity:.65">({escapeHtml(escape_invisible(shown))})</span>' if shown else ""
+    return f' <span style="opacity:.75">({escapeHtml(escape_invisible(shown))})</span>' if shown else ""
 
 
 def destination(url: str, words: str) -> str:

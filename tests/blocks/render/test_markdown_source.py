@@ -35,7 +35,7 @@ def raised(text: str) -> str:
 
 
 def normal(rendered: str) -> str:
-    without_hosts = re.sub(r'\s*<span style="opacity:.65">.*?</span>|\s\((?:ok\.)?example\)', "", rendered)
+    without_hosts = re.sub(r'\s*<span style="opacity:.75">.*?</span>|\s\((?:ok\.)?example\)', "", rendered)
     return re.sub(r" title=\"[^\"]*\"|\s+\(ok\.example\)|(?<=>)\s+(?=<)", "", without_hosts)
 
 

@@ -192,12 +192,12 @@ def test_dollars_stay_dollars() -> None:
 @pytest.mark.parametrize(
     ("text", "html"),
     [
-        ("[docs](https://a.example/b)", '>docs</a> <span style="opacity:.65">(a.example)</span>'),
+        ("[docs](https://a.example/b)", '>docs</a> <span style="opacity:.75">(a.example)</span>'),
         ("https://a.example/b.", '>https://a.example/b</a>.'),
         ("[https://a.example/b](https://a.example/b)", ">https://a.example/b</a></p>"),
         ("[your bank](https://xn--bnk-hoa.example)", "(xn--bnk-hoa.example)"),
-        ("![chart](https://a.example/c.png)", '>image: chart</a> <span style="opacity:.65">(a.example)</span>]'),
-        ("[mail](mailto:a@b.example)", '>mail</a> <span style="opacity:.65">(a@b.example)</span>'),
+        ("![chart](https://a.example/c.png)", '>image: chart</a> <span style="opacity:.75">(a.example)</span>]'),
+        ("[mail](mailto:a@b.example)", '>mail</a> <span style="opacity:.75">(a@b.example)</span>'),
         ("[here](notebooks/a.ipynb)", "<p>[here](notebooks/a.ipynb)</p>"),
     ],
 )  # fmt: skip
