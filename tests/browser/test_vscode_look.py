@@ -1,4 +1,4 @@
-"""Every text of a turn is readable in VS Code's themes, while it runs and saved; `tests/vscode` tries VS Code itself."""
+"""Every text of a turn is readable in the themes of VS Code, live and saved; `tests/vscode` runs VS Code itself."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ THEMES: dict[Theme, Any] = json.loads(Path(__file__).with_name("vscode_themes.js
 
 STYLE = """
 @layer vscode-default {
-  body { color: var(--vscode-editor-foreground); font-family: var(--vscode-font-family); font-size: var(--vscode-font-size); }
+  body { color: var(--vscode-editor-foreground); font-family: var(--vscode-font-family);
+    font-size: var(--vscode-font-size); }
   a, a code { color: var(--vscode-textLink-foreground); }
   code { color: var(--vscode-textPreformat-foreground); background-color: var(--vscode-textPreformat-background);
     padding: 1px 3px; border-radius: 4px; }
@@ -28,8 +29,8 @@ STYLE = """
 thead { background-color: rgba(130, 130, 130, 0.16); }
 tr:nth-child(2n) { background-color: rgba(130, 130, 130, 0.08); }
 .cell-output-ipywidget-background { background: white !important; }
-:root { --jp-content-font-color1: black; --jp-ui-font-color1: rgba(0, 0, 0, 0.8); --jp-ui-font-color2: rgba(0, 0, 0, 0.5);
-  --jp-ui-inverse-font-color1: white; --jp-border-color2: #e0e0e0; --jp-layout-color0: white; --jp-layout-color1: white;
+:root { --jp-content-font-color1: black; --jp-ui-font-color2: rgba(0, 0, 0, 0.5); --jp-layout-color1: white;
+  --jp-ui-inverse-font-color1: white; --jp-border-color2: #e0e0e0; --jp-layout-color0: white;
   --jp-brand-color1: #2196f3; --jp-warn-color1: #ff9800; --jp-error-color1: #f44336; --jp-success-color1: #4caf50; }
 """
 WEAR = """({ style, theme }) => {

@@ -12,8 +12,9 @@ from tests.browser.conftest import QUIET_CHROMIUM
 from tests.vscode.editor import PARTS, THEMES, Editor, Notebook, Theme
 
 HERE = Path(__file__).parent
-TEST_SECONDS = 180
-EXPECT_SECONDS = 20
+TEST_SECONDS = 300
+EXPECT_SECONDS = 60
+"""How long a page may take: generous, for two busy cores."""
 FAILED = pytest.StashKey[bool]()
 OWN_ERROR = "Widget is not attached."
 """What VS Code's page throws when an output that shows a widget, of any kind, becomes another one."""
@@ -66,6 +67,7 @@ def open_notebook(editor: Editor, browser: Browser) -> Iterator[OpenNotebook]:
         editor.set({"workbench.colorTheme": THEMES[theme], **(settings or {})})
         path = cells if isinstance(cells, Path) else editor.write_notebook(f"{len(opened)}.ipynb", cells)
         page = context.new_page()
+        page.set_default_timeout(EXPECT_SECONDS * 1000)
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(editor.url, wait_until="domcontentloaded")

@@ -25,7 +25,7 @@ PARTS = ROOT / "build" / "vscode"
 
 HERE = Path(__file__).parent
 START_SECONDS = 60
-CELL_SECONDS = 30
+CELL_SECONDS = 90
 LISTENING = re.compile(r"HTTP server listening on (http://\S+)")
 
 QUIET = {
@@ -40,6 +40,7 @@ QUIET = {
     "files.autoSave": "off",
     "git.enabled": False,
     "files.hotExit": "off",
+    "remote.autoForwardPorts": False,
 }
 Theme = Literal["dark", "light", "high-contrast", "high-contrast-light"]
 THEMES: dict[Theme, str] = {
@@ -194,6 +195,23 @@ class Notebook:
         """Return the outputs of a cell as VS Code keeps them, each as text."""
         outputs = self.command("outputs", cell=cell)
         return "\n".join(one.get("text/plain") or "".join(one.values()) for one in outputs)
+
+    def start_all(self) -> None:
+        """Run all cells, without waiting for their end."""
+        self.command("start")
+
+    def wait_begun(self, cell: int) -> None:
+        """Wait until a cell runs, after those before it."""
+        self.command("begun", cell=cell)
+
+    def wait_text(self, cell: int, part: str) -> str:
+        """Wait until the outputs of a cell have a text, and return them."""
+        self.command("text", cell=cell, part=part)
+        return self.text_of(cell)
+
+    def wait_widget(self, cell: int) -> None:
+        """Wait until the page has reported to the kernel that it has the widget of a cell, drawn or not."""
+        self.command("heard", cell=cell)
 
     def wait_outputs_whole(self) -> None:
         """Wait until each output is as high as what it contains."""

@@ -78,6 +78,7 @@ UNPAGED_DENY = "the call is denied"
 WAITING_FOR_PAGE = "Waiting up to {seconds:g} s for a page of this notebook to connect; without one, {next}."
 
 SCROLL_TO_CELL = "A question waits in this output: scroll to the cell to answer it."
+UNPAGED_HINT = "No page of this notebook has connected. {cause} Or use `--approve park` or `--approve input`."
 
 PARKED_SECONDS = 24 * 60 * 60.0
 """How long a question stays open after its cell has ended, unless set otherwise."""
@@ -102,7 +103,7 @@ class CellApprover:
     `can_input` is whether a line of input would reach a person, `can_park` whether somebody could answer after the
     cell. An unanswered question is denied after `timeout` seconds, those of a line of input from when it is shown; None
     means `PARKED_SECONDS` after the cell has ended, and no limit before. `on_question` gets the digest of each question
-    that waits for a person in the running cell.
+    that waits for a person in the running cell. `no_page_cause` says why no page may connect in this front end.
     """
 
     turn: Turn
@@ -114,6 +115,7 @@ class CellApprover:
     can_park: bool = False
     timeout: float | None = None
     on_question: Callable[[str], object] = field(default=lambda _: None, repr=False)
+    no_page_cause: str = ""
     place_seconds: PlaceSeconds = PlaceSeconds()
     methods: list[str] = field(default_factory=list)
     has_waited_for_page: bool = False
@@ -256,6 +258,9 @@ class CellApprover:
         self.approvals.mark_shown(question.digest)
         ask = fill_in_by_input if question.is_form else ask_by_input
         loop, is_shown = asyncio.get_running_loop(), asyncio.Event()
+        hint = PassingLine(UNPAGED_HINT.format(cause=self.no_page_cause))
+        if self.has_waited_for_page and self.no_page_cause:
+            await self._in_cell(hint.show)
         expiry = asyncio.ensure_future(self._expire_after(is_shown, question))
         try:
             answer: Decision = await self._in_cell(
@@ -263,6 +268,7 @@ class CellApprover:
             )
         finally:
             expiry.cancel()
+            hint.clear()
         return answer
 
     async def _expire_after(self, is_shown: asyncio.Event, question: Question) -> None:

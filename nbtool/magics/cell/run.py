@@ -28,7 +28,8 @@ from nbtool.magics.cell.notices import after_start, changes_notice, identify_cel
 from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, choose_model
 from nbtool.magics.flags.flag_parser import budget, mentions
-from nbtool.magics.kernel.cell_messages import can_ask_for_input, turn_cell_id
+from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id, turn_cell_id
+from nbtool.magics.kernel.editor_cells import WIDGET_SETTING, is_editor_cell
 from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, restore_later_names, settle_names
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CHARACTERS_PER_TOKEN
@@ -124,6 +125,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         can_park=can_park(shell),
         timeout=flags.answer_within,
         on_question=rerun.on_question,
+        no_page_cause=WIDGET_SETTING if is_editor_cell(cell_id(shell)) else "",
     )
     turn.caller_thread.report_blocked = print
     watch = names.changes.watch()

@@ -17,6 +17,7 @@ from nbtool.magics.kernel.broadcast import BroadcastListener
 from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.magics.kernel.cell_notebooks import cell_notebooks
 from nbtool.magics.kernel.control_channel import control_channel_for
+from nbtool.magics.kernel.editor_cells import is_editor_cell
 from nbtool.turn_place import PlaceState, TurnPlace
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 MAX_CLOSING = 16
 """How many widgets that have ended wait for a disconnected page; beyond that, the oldest is closed."""
-
-EDITOR_CELL = "vscode-"
-"""What the ids of cells begin with in VS Code: they are addresses of its own schemes."""
 
 RENDERED: frozenset[PlaceState] = frozenset(("seen", "gone"))
 """The states of a place in which the widget is drawn, or was."""
@@ -96,7 +94,7 @@ class PageLink:
         """
         seconds = seconds or RenderingSeconds()
         ends = widget.created_at + seconds.loading + seconds.rendering
-        if not widget.cell.startswith(EDITOR_CELL) or widget.turn_place.state in RENDERED or ends <= monotonic():
+        if not is_editor_cell(widget.cell) or widget.turn_place.state in RENDERED or ends <= monotonic():
             replace()
             return
         rendered = background_loop().submit(_wait_until_rendered(widget.turn_place, widget.created_at, seconds))

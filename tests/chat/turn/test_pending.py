@@ -37,6 +37,19 @@ def test_only_the_time_in_which_no_call_runs_is_waited_for_the_person() -> None:
     assert waited == [0, 2, 3, 5, 5, 6, 6]
 
 
+def test_the_time_in_which_nobody_can_be_asked_yet_is_not_waited_for_the_person() -> None:
+    now = [0.0]
+    parking = PendingQuestions(lambda: now[0])
+    parking.record(QUESTION)
+    now[0] = 1
+    with parking.preparing():
+        now[0] = 11
+        assert parking.waited == 1
+    now[0] = 13
+
+    assert parking.waited == 3
+
+
 @pytest.mark.parametrize(
     ("events", "status", "questions"),
     [

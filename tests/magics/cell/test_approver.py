@@ -148,6 +148,14 @@ def test_a_page_that_never_says_hello_is_followed_by_a_line_of_input(front_end: 
     assert front_end.run("print(len(received))") == "1\n"
 
 
+def test_a_wait_for_a_page_is_no_time_in_which_the_person_was_waited_for(front_end: InputFrontEnd) -> None:
+    front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 1.5")
+    front_end.run(USE.format(flags=""), answer="yes")
+
+    waited = front_end.run("print([event.waited for event in answer.log if event.kind == 'turn_ended'][0])")
+    assert float(waited) < 1
+
+
 def test_a_wait_for_a_page_is_reported_once_before_the_line_of_input(front_end: InputFrontEnd) -> None:
     front_end.run(
         "from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS, approver.PAGE_NOTICE_SECONDS = 0.3, 0.1"
@@ -179,6 +187,27 @@ def test_the_line_about_the_wait_goes_when_the_page_connects(front_end: InputFro
 
     assert list(shown.values()) == [""]
     assert front_end.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
+
+
+def test_without_a_page_a_cell_of_vs_code_names_the_setting_while_it_asks(front_end: InputFrontEnd) -> None:
+    front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.5")
+    front_end.run(USE.format(flags=""), answer="yes")
+    shown: dict[str, str] = {}
+    texts: list[str] = []
+
+    def hear(message: dict[str, Any]) -> None:
+        content = message["content"]
+        if "display_id" in content.get("transient", {}):
+            text = shown[content["transient"]["display_id"]] = content["data"].get("text/plain", "")
+            texts.append(text)
+
+    front_end.client.session.metadata = {"cellId": "vscode-notebook-cell:/home/ada/first.ipynb#W0sZmlsZQ%3D%3D"}
+    hooks: dict[str, Any] = {"output_hook": hear, "stdin_hook": lambda _: front_end.client.input("yes")}
+    front_end.client.execute_interactive(USE.format(flags=""), allow_stdin=True, timeout=SECONDS, **hooks)
+
+    assert [text for text in texts if '`["jsdelivr.com", "unpkg.com"]`' in text and "--approve park" in text]
+    assert [text for text in shown.values() if "jsdelivr" in text] == []
+    assert front_end.run("print(received)") == "[21, 21]\n"
 
 
 @pytest.mark.promise("fails-closed")

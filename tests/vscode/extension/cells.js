@@ -17,6 +17,8 @@ class CellRunner {
     /** How often each cell was run, by its address, and those that run. */
     this.started = new Map();
     this.running = new Set();
+    /** The widgets whose page got an answer from the kernel. */
+    this.answered = new Set();
     this.changed = new EventEmitter();
     kernel.listeners.add((message) => this.#receive(message));
   }
@@ -78,6 +80,10 @@ class CellRunner {
   }
 
   #receive({ channel, header, parent_header: parent, content }) {
+    if (header.msg_type === "comm_msg" && content.data?.content?.kind === "ack") {
+      this.answered.add(content.comm_id);
+      this.changed.emit("change");
+    }
     const request = this.requests.get(parent?.msg_id);
     if (!request) return;
     if (header.msg_type === "execute_reply") {

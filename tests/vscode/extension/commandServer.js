@@ -11,6 +11,19 @@ const outputsOf = (cell) =>
     Object.fromEntries(items.map(({ mime, data }) => [mime, new TextDecoder().decode(data)])),
   );
 
+const WIDGET_MIME = "application/vnd.jupyter.widget-view+json";
+
+/** Wait until something is so that changes with a notebook. */
+async function untilChange(isSo) {
+  while (!isSo())
+    await new Promise((resolve) => {
+      const listener = vscode.workspace.onDidChangeNotebookDocument(() => {
+        listener.dispose();
+        resolve();
+      });
+    });
+}
+
 /** The commands, with what runs cells. */
 const commandsOf = (runner) => ({
   outputs: ({ cell }) => outputsOf(notebook().cellAt(cell)),
@@ -32,6 +45,16 @@ const commandsOf = (runner) => ({
   },
   /** Wait until a cell was started that waits for others. */
   begun: ({ cell }) => runner.until(() => runner.isRunning(notebook().cellAt(cell))),
+  /** Wait until an output of a cell has a text. */
+  text: ({ cell, part }) =>
+    untilChange(() => outputsOf(notebook().cellAt(cell)).some((one) => JSON.stringify(one).includes(JSON.stringify(part).slice(1, -1)))),
+  /** Wait until the kernel has answered the page of the widget that a cell shows. */
+  heard: async ({ cell }) => {
+    const modelOf = () => outputsOf(notebook().cellAt(cell)).find((one) => one[WIDGET_MIME])?.[WIDGET_MIME];
+    await untilChange(modelOf);
+    const { model_id: model } = JSON.parse(modelOf());
+    await runner.until(() => runner.answered.has(model));
+  },
   ended: ({ cell }) => runner.until(() => !runner.isRunning(notebook().cellAt(cell))),
   isRunning: ({ cell }) => runner.isRunning(notebook().cellAt(cell)),
   /** Scroll until a cell is at the top. */

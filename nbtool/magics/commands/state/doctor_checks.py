@@ -11,8 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import SettingsError
-from nbtool.magics.kernel.cell_messages import can_ask_for_input, has_front_end, listener_for
+from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id, has_front_end, listener_for
 from nbtool.magics.kernel.control_channel import control_channel_for
+from nbtool.magics.kernel.editor_cells import WIDGET_SETTING, is_editor_cell
 from nbtool.magics.kernel.page_channel import CONTEXT_SECONDS, PageChannel
 from nbtool.magics.views import can_park
 from nbtool.magics.views.page_probe import probe_page
@@ -67,7 +68,7 @@ def check_front_end(shell: Any) -> Iterator[Finding]:
     """Check the page, the ways of a click, input, parking, and what the page draws."""
     has_kernel = getattr(shell, "kernel", None) is not None
     probe = probe_page(shell) if has_kernel and has_front_end(shell) else None
-    yield _page(probe, has_kernel=has_kernel)
+    yield _page(probe, has_kernel=has_kernel, is_editor=is_editor_cell(cell_id(shell)))
     if probe:
         yield from (_click(shell, probe, way) for way in WAY_NAMES)
         yield _stop(shell, probe)
@@ -87,12 +88,13 @@ def check_installation() -> Iterator[Finding]:
     yield _extras()
 
 
-def _page(probe: ProbeWidget | None, *, has_kernel: bool) -> Finding:
+def _page(probe: ProbeWidget | None, *, has_kernel: bool, is_editor: bool) -> Finding:
     if probe and probe.report:
         answer = f"{FRONT_ENDS[probe.report['front_end']]}, connected after {min(probe.seconds.values()):.2f} s"
         return Finding("page", True, answer, "A turn is shown in a widget under its cell.")
     if probe:
         advice = "Turns are shown when they end. Reload the page, or allow custom widgets, and run this again."
+        advice += f" {WIDGET_SETTING}" if is_editor else ""
         return Finding("page", False, "none that runs widgets has answered", advice)
     answer = "an unattended run: it takes no input and names no cell" if has_kernel else "no kernel: a terminal"
     return Finding("page", False, answer, "Run this in the notebook that you want to know about.")

@@ -58,3 +58,12 @@ def test_a_kernel_without_a_page_that_answers_says_so_and_ends() -> None:
     assert found["page"] == ("no", "none that runs widgets has answered")
     assert found["click by control"] == ("?", "no page has answered")
     assert found["line of input"][0] == found["parking"][0] == "yes"
+
+
+def test_in_vs_code_without_a_page_that_answers_the_setting_of_its_widgets_is_named() -> None:
+    with open_page() as page:
+        page.run("%load_ext nbtool")
+        text = page.run("%chat doctor", cell_id="vscode-notebook-cell:/home/ada/first.ipynb#W0sZmlsZQ%3D%3D")
+
+    assert "jupyter.widgetScriptSources" in text
+    assert '["jsdelivr.com", "unpkg.com"]' in text
