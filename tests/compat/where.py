@@ -31,6 +31,7 @@ How = Literal["tried", "simulated", "not tried"]
 """Whether the place itself was run, or a double of its page sent what it is known to send, to a real kernel."""
 
 WIDGET = "widget under the cell"
+WITHOUT_MODULES = "test_without_modules_of_widgets_the_cell_ends_by_input_and_names_the_setting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +117,20 @@ PLACES = (
         how="simulated",
     ),
     Environment(
-        "VS Code, with its Jupyter extension",
-        f"{WIDGET}, very likely: see [vscode.md](vscode.md)",
-        f"{IN_CELL}, very likely",
-        (),
-        how="not tried",
+        "VS Code 1.139 in a browser, with a double of its extension for Jupyter: [vscode.md](vscode.md)",
+        WIDGET,
+        f"{IN_CELL}, also in a cell that was out of view",
+        ("tests/vscode/test_turns.py",),
+        nightly=True,
+        how="simulated",
+    ),
+    Environment(
+        "the same, an existing Jupyter server without access to a CDN",
+        FINISHED,
+        "a line of input",
+        ("tests/vscode/test_turns.py::" + WITHOUT_MODULES,),
+        nightly=True,
+        how="simulated",
     ),
     Environment(
         "Colab's versions: IPython 7.34, ipykernel 6.17, ipywidgets 7.7",
@@ -131,6 +141,9 @@ PLACES = (
         how="simulated",
     ),
     Environment("Colab's own page", "", "", (), how="not tried"),
+    Environment("Theia", "", "", (), how="not tried"),
+    Environment("thebe, pages whose code runs on a kernel elsewhere", "", "", (), how="not tried"),
+    Environment("jupyter-react", "", "", (), how="not tried"),
     Environment(
         "a page whose hello comes late or never",
         FINISHED,

@@ -25,7 +25,7 @@ OpenNotebook = Callable[..., Notebook]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
-            for mark in (pytest.mark.nightly, pytest.mark.browser, pytest.mark.timeout(TEST_SECONDS)):
+            for mark in (pytest.mark.browser, pytest.mark.timeout(TEST_SECONDS)):
                 item.add_marker(mark)
 
 
@@ -77,5 +77,7 @@ def open_notebook(editor: Editor, browser: Browser) -> Iterator[OpenNotebook]:
         return notebook
 
     yield open_notebook
+    for notebook in opened:
+        notebook.command("stopKernel")
     context.close()
     assert [error for one in opened for error in one.errors if OWN_ERROR not in error] == []

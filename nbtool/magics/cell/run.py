@@ -29,7 +29,7 @@ from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, choose_model
 from nbtool.magics.flags.flag_parser import budget, mentions
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id, turn_cell_id
-from nbtool.magics.kernel.editor_cells import WIDGET_SETTING, is_editor_cell
+from nbtool.magics.kernel.editor_cells import INPUT_PLACE, WIDGET_SETTING, is_editor_cell
 from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, restore_later_names, settle_names
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CHARACTERS_PER_TOKEN
@@ -115,6 +115,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     if uses_cells(chat):
         notebook.connect()
     view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=source, on_rerun=rerun.request)
+    is_editor = is_editor_cell(cell_id(shell))
     turn.approver = CellApprover(
         turn,
         chat.approvals,
@@ -125,7 +126,8 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         can_park=can_park(shell),
         timeout=flags.answer_within,
         on_question=rerun.on_question,
-        no_page_cause=WIDGET_SETTING if is_editor_cell(cell_id(shell)) else "",
+        input_place=INPUT_PLACE if is_editor else "",
+        no_page_cause=WIDGET_SETTING if is_editor else "",
     )
     turn.caller_thread.report_blocked = print
     watch = names.changes.watch()

@@ -10,6 +10,8 @@ WIDGET_SETTING = (
     '`["jsdelivr.com", "unpkg.com"]`.'
 )
 
+INPUT_PLACE = "The line of input is at the top of the window."
+
 
 def is_editor_cell(cell_id: str) -> bool:
     """Return whether a cell is shown by VS Code, or an editor that is made of it."""

@@ -55,6 +55,7 @@ const commandsOf = (runner) => ({
     const { model_id: model } = JSON.parse(modelOf());
     await runner.until(() => runner.answered.has(model));
   },
+  stopKernel: () => runner.kernel.stop(),
   ended: ({ cell }) => runner.until(() => !runner.isRunning(notebook().cellAt(cell))),
   isRunning: ({ cell }) => runner.isRunning(notebook().cellAt(cell)),
   /** Scroll until a cell is at the top. */
