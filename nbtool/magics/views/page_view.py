@@ -81,6 +81,7 @@ class WidgetView(OutputView):
         self._copy: Any = None
         self._gone_since: float | None = None
         self._outputs = capturing_outputs()
+        self._folded: Any = None
         close_former(turn.cell_id)
         self._widget = self._create_widget(in_cell=place is None)
         self.turn_place = self._widget.turn_place
@@ -147,6 +148,7 @@ class WidgetView(OutputView):
         note = _notice_block(PARKED.format(at=self._parked_at))
         self._above = _partial_bundle({**document, "blocks": [*above, note]}, before.transcript.media)
         self._replace(self._handle, self._above)
+        self._keep_in_file(self._above)
         run_sync(self._switch_to(card))
         self.turn_place = card.turn_place
         self._card = display_widget(card)
@@ -165,6 +167,7 @@ class WidgetView(OutputView):
         bundle, rest = turn_mimebundle(document, transcript.media), _partial_bundle({**document, "blocks": [note]})
         self._replace(self._handle, bundle)
         self._replace(self._card, rest)
+        self._keep_in_file(bundle)
         replaced = (self._above["text/plain"], bundle), (self._widget.place, rest)
         self._link.replace_when_loaded(self._widget, *replaced, key=turn.cell_id)
 
@@ -194,9 +197,11 @@ class WidgetView(OutputView):
 
     def _keep_in_file(self, bundle: dict[str, Any]) -> None:
         """Keep a turn that was shown in an Output widget, whose content no notebook saves, folded in its cell."""
-        if self._outputs and self._widget.cell:
+        if self._folded is not None:  # it was parked there, and its cell has ended
+            self._folded.update(folded(bundle), raw=True)
+        elif self._outputs and self._widget.cell:
             with not_captured(self._outputs):
-                display(folded(bundle), raw=True)  # type: ignore[no-untyped-call]  # the same
+                self._folded = display(folded(bundle), raw=True, display_id=True)  # type: ignore[no-untyped-call]  # the same
 
     def show_media(self, media: Any) -> None:
         """Show each as an output of the cell; after the cell only if the kernel can find the cell."""
