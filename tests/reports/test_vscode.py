@@ -74,7 +74,7 @@ def test_a_table_in_a_widget_is_readable_in_a_dark_theme(page: Page) -> None:
     assert find_faint_texts(page, "main") == []
 
 
-def test_a_progress_bar_that_ends_at_once_is_drawn_before_it_is_replaced() -> None:
+def test_a_progress_bar_that_ends_at_once_is_seen_before_it_is_replaced() -> None:
     """microsoft/vscode-jupyter#9397: of progress bars that end quickly some are not seen until one scrolls, and a blank space is left. Right: the output of a map becomes another one once it was drawn. Before: wrong."""  # noqa: E501 - the form of a report
     with open_page() as page:
         page.run(DOUBLE)

@@ -65,12 +65,12 @@ def open_notebook(editor: Editor, browser: Browser) -> Iterator[OpenNotebook]:
         cells: Sequence[str] | Path, *, theme: Theme = "dark", settings: dict[str, Any] | None = None
     ) -> Notebook:
         editor.set({"workbench.colorTheme": THEMES[theme], **(settings or {})})
-        path = cells if isinstance(cells, Path) else editor.write_notebook(f"{len(opened)}.ipynb", cells)
+        path = cells if isinstance(cells, Path) else editor.write_notebook("notebook.ipynb", cells)
         page = context.new_page()
         page.set_default_timeout(EXPECT_SECONDS * 1000)
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(editor.url, wait_until="domcontentloaded")
+        page.goto(editor.page_url, wait_until="domcontentloaded")
         notebook = Notebook(page, path, editor.read_address(), errors)
         notebook.command("open", path=str(path))
         opened.append(notebook)
@@ -78,6 +78,7 @@ def open_notebook(editor: Editor, browser: Browser) -> Iterator[OpenNotebook]:
 
     yield open_notebook
     for notebook in opened:
-        notebook.command("stopKernel")
+        if not notebook.page.is_closed():
+            notebook.command("stopKernel")
     context.close()
     assert [error for one in opened for error in one.errors if OWN_ERROR not in error] == []

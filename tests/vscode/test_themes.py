@@ -63,9 +63,10 @@ def test_every_text_is_readable(open_notebook: OpenNotebook, theme: Theme) -> No
     assert_readable(notebook, LIVE, f"editing-{theme}")
     notebook.turn.get_by_role("button", name="Deny").click()
     notebook.wait_ended(1)
-    expect(notebook.outputs.get_by_text("Done:")).to_be_visible()
+    expect(notebook.outputs.get_by_text("Done: theme is 3.", exact=True)).to_be_visible()
     for summary in notebook.outputs.locator("details > summary").all():
         summary.click()
+    notebook.wait_outputs_whole()
     assert_readable(notebook, ALL, f"ended-{theme}")
 
     notebook.run_cell(2)

@@ -34,11 +34,12 @@ exports.activate = (context) => {
   const controller = vscode.notebooks.createNotebookController("nbtool-tests", "jupyter-notebook", "Python of the tests");
   controller.supportedLanguages = ["python"];
   controller.supportsExecutionOrder = true;
-  const kernel = new Kernel(settings.get("python"), settings.get("bridge"), folder);
+  const address = settings.get("addressFile");
+  const kernel = new Kernel(settings.get("python"), settings.get("bridge"), folder, `${address}-home`);
   const runner = new CellRunner(controller, kernel);
   controller.executeHandler = (cells) => runner.run(cells);
   controller.interruptHandler = () => kernel.interrupt();
   connectWidgets(controller, kernel, settings.get("widgetModules"));
-  const server = openCommandServer(runner, (address) => fs.writeFileSync(settings.get("addressFile"), address));
+  const server = openCommandServer(runner, (url) => fs.writeFileSync(address, url));
   context.subscriptions.push(controller, { dispose: () => kernel.stop() }, { dispose: () => server.close() });
 };

@@ -4,11 +4,11 @@ const { randomUUID } = require("node:crypto");
 const readline = require("node:readline");
 
 class Kernel {
-  /** Start a kernel with an interpreter, through the program `bridge`. */
-  constructor(python, bridge, cwd) {
+  /** Start a kernel with an interpreter, through the program `bridge`, that keeps its history in `home`. */
+  constructor(python, bridge, cwd, home) {
     this.session = randomUUID();
     this.listeners = new Set();
-    this.child = spawn(python, [bridge], { cwd, stdio: ["pipe", "pipe", "inherit"] });
+    this.child = spawn(python, [bridge], { cwd, env: { ...process.env, NBTOOL_HOME: home }, stdio: ["pipe", "pipe", "inherit"] });
     readline.createInterface({ input: this.child.stdout }).on("line", (line) => {
       const message = JSON.parse(line);
       for (const listener of [...this.listeners]) listener(message);
