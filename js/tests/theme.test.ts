@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 const SOURCES = `${import.meta.dirname}/../src`;
-/** The extension of JupyterLab is on no other page; highlighting has colors of its own where a page has none. */
-const READS_PAGE = ["lab/lab.css", "rich/markdown/code.css", "styles/theme.css"];
+/** The extension of JupyterLab is on no other page, the pill outside of a turn; highlighting has colors of its own. */
+const READS_PAGE = ["lab/lab.css", "rich/approval/pill.css", "rich/markdown/code.css", "styles/theme.css"];
 /** What JupyterLab defines and VS Code's widgets do not, or what is the same in every theme. */
 const SAME = /^--jp-(?:content-(?:font-family|font-size1|line-height|link-color)|code-padding)$/;
 

@@ -33,6 +33,13 @@ QUIET_SECONDS = 0.4
 """Less than VS Code has to draw what it has, and more than an output takes that is sent at once."""
 
 
+def type_of(message: dict[str, Any]) -> str:
+    """Return the type of a message; an update that still shows the widget, for the file, replaces nothing."""
+    kind = str(message["msg_type"])
+    is_same = kind == "update_display_data" and WIDGET_MIME in message["content"]["data"]
+    return "update_of_the_file" if is_same else kind
+
+
 class PatientClient:
     """A client that can look at what comes, before it is handled."""
 
@@ -52,10 +59,10 @@ class PatientClient:
         """Return the types of all that comes until a type, or until nothing comes for a while."""
         found: list[dict[str, Any]] = []
         with suppress(queue.Empty):
-            while not (until and found and found[-1]["msg_type"] == until):
+            while not (until and found and type_of(found[-1]) == until):
                 found.append(self.get_iopub_msg(timeout=SECONDS if until else QUIET_SECONDS))
         self._seen.extend(found)
-        return [message["msg_type"] for message in found]
+        return [type_of(message) for message in found]
 
 
 class EditorPage(Page):
