@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from nbtool.chat.journal import journal
 from nbtool.chat.turn import Turn
 from tests.security.model import ChaosServer
 from tests.shells import end_shell, new_shell
@@ -24,6 +25,14 @@ def keep(data) -> str:
 """
 
 Say = Callable[..., Turn]
+
+
+@pytest.fixture(autouse=True)
+def own_journal() -> Iterator[None]:
+    """Give the test the journal of its own home: a file of an earlier test would count as one outside it."""
+    journal.cache_clear()
+    yield
+    journal.cache_clear()
 
 
 @pytest.fixture

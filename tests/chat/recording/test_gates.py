@@ -11,6 +11,7 @@ import pytest
 
 from nbtool import Approved, Denied, Released, Withheld, tool
 from nbtool.testing import ScriptedApprover, call
+from nbtool.tools.approval import Undecided
 from tests.chat.recording.making import ONLY, PROMPT, REPLIES, chat, frame
 from tests.chat.recording.replaying import notices
 
@@ -60,10 +61,11 @@ def test_a_replay_that_waits_for_a_person_can_be_stopped(path: Path) -> None:
         asked = asyncio.Event()
         loop = asyncio.get_running_loop()
 
-        async def never(_: Any) -> None:
+        async def leave(_: Any) -> Undecided:
             loop.call_soon_threadsafe(asked.set)
+            return Undecided()
 
-        turn = chat(path, tools=[loader_for()], approver=never).start("Load")
+        turn = chat(path, tools=[loader_for()], approver=leave).start("Load")
         await asked.wait()
         turn.cancel()
         return await turn
