@@ -42,6 +42,8 @@ export interface Cell {
 }
 
 export interface NotebookModel {
+  /** Whether the notebook has changes that are not saved. */
+  dirty?: boolean;
   /** Whether the server writes the file, from what all pages share. */
   collaborative?: boolean;
   sharedModel?: {

@@ -24,8 +24,11 @@ export function keepForm(model: Model, signal: AbortSignal, isOver: () => boolea
   let isWritten = false;
 
   const onSave = (_: unknown, state: string): void => {
+    const notebook = context?.model;
+    const isSaved = state === "completed" && notebook?.dirty === false;
     putBack();
-    if (state === "started" && !context?.model?.collaborative) putForm();
+    if (isSaved && notebook) notebook.dirty = false; // what was put back is not a change of the person's
+    if (state === "started" && !notebook?.collaborative) putForm();
   };
 
   /** Write the form in the place of the view, or under its cell where no output of the notebook shows it. */
