@@ -128,6 +128,8 @@ class Notebook:
             }}""",
             index,
         )
+        # JupyterLab scrolls to a cell that is cut off when it is pressed, and takes what is below the pointer then
+        self.page.evaluate(f"at => {PANEL}.content.widgets[at].node.scrollIntoView({{ block: 'nearest' }})", index)
         self.cell(index).locator(".jp-InputPrompt").click()
         self.page.keyboard.press("Control+Enter")
         self.page.wait_for_function("() => window.isSent", timeout=CELL_SECONDS * 1000)

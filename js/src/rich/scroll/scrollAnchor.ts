@@ -48,8 +48,8 @@ function anchorOf(turn: HTMLElement): ScrollAnchor {
 class ScrollAnchor {
   #scroller: Element;
   #turns = new Set<HTMLElement>();
-  /** Those that have ended. */
-  #ending = new Set<HTMLElement>();
+  /** Those that have ended, with their cells. */
+  #ending = new Map<HTMLElement, Element>();
   /** The element that stays at its distance from the top of the box. */
   #kept: { el: Element; top: number } | undefined;
   /** The turn that the page moves along with. */
@@ -83,7 +83,7 @@ class ScrollAnchor {
     return () => {
       if (isOver) return;
       isOver = true;
-      this.#ending.add(turn);
+      this.#ending.set(turn, cell);
       setTimeout(() => this.#remove(turn, cell), KEEP_MS);
     };
   }
@@ -169,7 +169,8 @@ class ScrollAnchor {
 
   /** A person who acts elsewhere is not moved along, not even with a turn that grows. */
   #onAction = (target: EventTarget | null): void => {
-    if (this.#ending.size === this.#turns.size) {
+    const isInEnding = [...this.#ending.values()].some((cell) => target instanceof Node && cell.contains(target));
+    if (this.#ending.size === this.#turns.size && !isInEnding) {
       this.#end(); // what follows is theirs
       return;
     }
