@@ -169,7 +169,9 @@ class ScrollAnchor {
 
   /** A person who acts elsewhere is not moved along, not even with a turn that grows. */
   #onAction = (target: EventTarget | null): void => {
-    const isInEnding = [...this.#ending.values()].some((cell) => target instanceof Node && cell.contains(target));
+    const isInEnding = [...this.#ending.values()].some(
+      (cell) => target instanceof Node && cell.contains(target),
+    );
     if (this.#ending.size === this.#turns.size && !isInEnding) {
       this.#end(); // what follows is theirs
       return;
