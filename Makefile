@@ -46,7 +46,7 @@ test-browser: build/.old install-chromium
 	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" --numprocesses 2 --dist worksteal
 check: check-lint check-tests check-types check-page ## format, lint and type checks of Python and TypeScript
 check-lint: build/.nbtool
-	$(BIN)/ruff format --check && $(BIN)/ruff check
+	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/lint-imports
 check-tests: build/.nbtool # that every name they use exists
 	$(BIN)/mypy --config-file tests/mypy.ini
 check-types: build/.nbtool

@@ -158,7 +158,8 @@ class ScrollAnchor {
   #isScrolledByPerson(): boolean {
     const { scrollTop, scrollHeight, clientHeight } = this.#scroller;
     const moved = Math.abs(scrollTop - this.#expected);
-    if (moved <= 1 || scrollTop + clientHeight >= scrollHeight - 1) return false;
+    const isShortened = scrollTop < this.#expected && scrollTop + clientHeight >= scrollHeight - 1;
+    if (moved <= 1 || isShortened) return false;
     return !this.#isCorrection(moved) && input.isByPerson(this.#began, false);
   }
 
