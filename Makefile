@@ -91,7 +91,7 @@ readme-images: build/.nbtool install-chromium ## renew the images of the README 
 state-images: build/.nbtool install-chromium ## renew the image of each state of a turn in docs/pictures/states: review the changes
 	$(BIN)/python docs/states.py
 # a thread that starts while coverage installs its trace function: https://github.com/python/cpython/issues/98257
-TRACED := -W ignore::pytest.PytestUnraisableExceptionWarning
+TRACED := -m "not weekly and (rest or not nightly)" -W ignore::pytest.PytestUnraisableExceptionWarning
 coverage: build/.nbtool ## check 100 % branch coverage of chain, tools, wire and journal
 	$(BIN)/coverage erase
 	$(MAKE) --jobs 2 --output-sync=target coverage-unit coverage-kernel coverage-slow

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from nbtool.wire.providers.env_file import find_env_file
+from tests.lanes import find_rest
 
 LOOPBACK = Path(__file__).parent / "no_network"
 BROWSER = Path(__file__).parent / "browser"
@@ -49,10 +50,16 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the browser's tests last: they are slow, and Playwright leaves a running loop on this thread, where
+    """Leave a sample of each long table to the normal lane.
+
+    Put the browser's tests last: they are slow, and Playwright leaves a running loop on this thread, where
     `asyncio.run` would fail.
     """
+    for item in find_rest(items):
+        item.add_marker("nightly")
+        item.add_marker("rest")
     items.sort(key=lambda item: BROWSER in item.path.parents)
 
 

@@ -17,6 +17,7 @@ from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.media import displayable_bytes
 from nbtool.blocks.protocol import VERSION, Document
 from nbtool.blocks.render.mimebundle import embedded_turn, turn_mimebundle, unfinished_mimebundle
+from nbtool.blocks.render.static_html import COLLAPSED_QUESTION
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.loop import run_sync
@@ -78,8 +79,8 @@ class TurnWidget(LiveWidget):
     def __repr__(self) -> str:
         """Return the text of the output while the turn runs, also where it is collapsed or without widgets."""
         return (
-            "A turn: show this output to see it and to answer its questions. Without widgets it is shown when it has "
-            f"ended. If it had not ended when this was saved: `%chat open {self.turn_id}`."
+            f"{COLLAPSED_QUESTION} Without widgets it is shown when it has ended. If it had not ended when this was "
+            f"saved: `%chat open {self.turn_id}`."
         )
 
     @property

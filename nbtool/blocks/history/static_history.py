@@ -15,6 +15,7 @@ from nbtool.blocks.history.protocol import Index, Row, TotalRow, Totals, Version
 from nbtool.blocks.labels import format_cost, format_seconds, turn_seconds
 from nbtool.blocks.protocol import UsageData
 from nbtool.blocks.render.document_truncation import fit_document
+from nbtool.blocks.render.static_html import name_collapsed
 from nbtool.blocks.render.static_html import to_html as turn_html
 from nbtool.event_filter import filter_events
 from nbtool.events import TurnStatus
@@ -28,6 +29,9 @@ HTML_LIMIT = 150_000
 
 TURN_LIMIT = 12_000
 """Bytes of one rendered turn."""
+
+COLLAPSED_HISTORY = "The history of a chat: show this output to read it."
+"""What a collapsed output is."""
 
 MAX_LINES = 200
 """Nodes that are listed, the latest ones."""
@@ -56,7 +60,8 @@ _STATUS_SIGNS: dict[TurnStatus, str] = {
 
 def mimebundle(index: Index, totals: Totals, turns: Mapping[str, TurnView]) -> dict[str, str]:
     """Return the saved form, `text/html` and `text/plain`; `turns` by their ids."""
-    return {"text/html": to_html(index, totals, turns), "text/plain": to_text(index, totals)}
+    html = name_collapsed(COLLAPSED_HISTORY, to_html(index, totals, turns))
+    return {"text/html": html, "text/plain": to_text(index, totals)}
 
 
 def to_html(index: Index, totals: Totals, turns: Mapping[str, TurnView]) -> str:

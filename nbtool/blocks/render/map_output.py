@@ -9,12 +9,16 @@ from collections.abc import Callable
 
 from nbtool.blocks.map_protocol import MapData
 from nbtool.blocks.render.code_spans import escape_with_code
+from nbtool.blocks.render.static_html import name_collapsed
 from nbtool.blocks.sanitize import one_line
 
 STOPPED = "Stopped before it was finished; the finished answers are kept."
 
 UNFINISHED = "These prompts had not all been answered when the notebook was saved. Call the same map again to go on."
 """Below a map in a notebook that was saved while it ran."""
+
+COLLAPSED_MAP = "A map: show this output to read it."
+"""What a collapsed output is."""
 
 BAD_STYLE = "font-weight:600"
 """Of what failed: no color has enough contrast on a light page and on a dark one."""
@@ -29,7 +33,7 @@ _MUTED_STYLE = "opacity:.75"
 
 def map_mimebundle(data: MapData) -> dict[str, str]:
     """Return the mimebundle of a map that has ended."""
-    return {"text/html": _to_html(data), "text/plain": _to_text(data)}
+    return {"text/html": name_collapsed(COLLAPSED_MAP, _to_html(data)), "text/plain": _to_text(data)}
 
 
 def unfinished_map_mimebundle(data: MapData) -> dict[str, str]:

@@ -37,7 +37,16 @@ from nbtool.blocks.question import question_summary, remarks
 from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.omission import mark_truncated
 from nbtool.blocks.render.saved_document import without_person_only
-from nbtool.blocks.render.static_html import HTML_LIMIT, STATIC_QUESTION_NOTE, TEXT_LIMIT, to_html, to_text
+from nbtool.blocks.render.static_html import (
+    COLLAPSED_QUESTION,
+    COLLAPSED_TURN,
+    HTML_LIMIT,
+    STATIC_QUESTION_NOTE,
+    TEXT_LIMIT,
+    name_collapsed,
+    to_html,
+    to_text,
+)
 from nbtool.messages import Media
 from nbtool.text import clean_text
 
@@ -58,25 +67,30 @@ UNFINISHED = (
 """Below a turn in a notebook that was saved while it ran."""
 
 
-def turn_mimebundle(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
+def turn_mimebundle(
+    document: Document, media: Mapping[str, Media] | None = None, *, has_question: bool | None = None
+) -> dict[str, Any]:
     """Return the mimebundle of a turn for a notebook: as data, as HTML and as text, each within its limit.
 
-    `media` are the images and sounds of the document, by key; they are saved up to their limit.
+    `media` are the images and sounds of the document, by key; they are saved up to their limit. `has_question` is
+    whether a question is to be answered in the output, by default whether the turn has not ended; a collapsed output
+    says so.
 
     A turn that has not ended, or that cannot be made small enough, is not saved as data. A replayed one contains no
     times: running its cell again changes nothing in the file but the turn's id.
     """
     bare = without_person_only(_without_times(document) if document["head"].get("replayed") else document)
     embedded, size = embed_media(bare, media or {})
+    status = embedded["head"]["status"]
+    has_ended = status in FINAL_STATUSES
+    if has_question is None:
+        has_question = not has_ended or status == "parked"
+    what = COLLAPSED_QUESTION if has_question else COLLAPSED_TURN
     bundle: dict[str, Any] = {
-        "text/html": fit_document(embedded, to_html, HTML_LIMIT + size),
+        "text/html": fit_document(embedded, lambda part: name_collapsed(what, to_html(part)), HTML_LIMIT + size),
         "text/plain": fit_document(bare, to_text, TEXT_LIMIT),
     }
-    json_text = (
-        fit_document(turn_data(embedded), _json, DATA_LIMIT + size)
-        if embedded["head"]["status"] in FINAL_STATUSES
-        else ""
-    )
+    json_text = fit_document(turn_data(embedded), _json, DATA_LIMIT + size) if has_ended else ""
     if json_text and len(json_text.encode()) <= DATA_LIMIT + size:
         bundle[TURN_MIME] = json.loads(json_text)
     return bundle

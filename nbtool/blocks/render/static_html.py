@@ -41,6 +41,10 @@ HTML_LIMIT = 150_000
 TEXT_LIMIT = 50_000
 """Bytes of UTF-8 of a turn in a saved notebook, in each of its two forms."""
 
+COLLAPSED_TURN = "A turn: show this output to read it."
+COLLAPSED_QUESTION = "A turn: show this output to see it and to answer its questions."
+"""What a collapsed output is."""
+
 STATIC_QUESTION_NOTE = (
     "This is a static copy of the question: decide on the live card, or with %chat approve and %chat deny."
 )
@@ -57,6 +61,14 @@ _PRE = (
 _FOLD = f"margin:.25em 0 .5em .45em;padding:.1em 0 .1em .9em;border-left:{_LINE}"
 _CARD = f"margin:.4em 0 .8em;padding:.5em .9em;border:{_LINE};border-left:7px double"
 _BAR = "margin:.5em 0;padding:.15em 0 .15em .75em;border-left:3px solid rgba(128,128,128,.6)"
+
+
+def name_collapsed(what: str, html: str) -> str:
+    """Put before the HTML of an output what it is: JupyterLab shows the source of one that is collapsed, in one line.
+
+    https://github.com/jupyterlab/jupyterlab/blob/v4.5.0/packages/cells/src/widget.ts (`getOutputPlaceholderText`)
+    """
+    return f"<!-- {what} -->{html}"
 
 
 def to_html(document: Document) -> str:

@@ -17,7 +17,7 @@ from nbtool.blocks.protocol import VERSION, Document
 from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.mimebundle import turn_data
 from nbtool.blocks.render.saved_document import without_person_only
-from nbtool.blocks.render.static_html import to_html, to_text
+from nbtool.blocks.render.static_html import name_collapsed, to_html, to_text
 from nbtool.blocks.sanitize import one_line
 from nbtool.text import count_are
 from nbtool.wire.framing.known_secrets import hide_secrets
@@ -36,6 +36,9 @@ SAVED_LIMIT = 300_000
 
 CONVERSATION_MIME = "application/vnd.nbtool.conversation+json"
 """The media type of a conversation as data in a saved notebook."""
+
+COLLAPSED_CHAT = "A chat: show this output to read it."
+"""What a collapsed output is."""
 
 _PROMPT_STYLE = "margin:1.2em 0 .4em;font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere"
 _MUTED_STYLE = "opacity:.75"
@@ -116,7 +119,7 @@ def page_data(turns: Sequence[ConversationTurn], models: Sequence[ModelChoice] =
 
 def mimebundle(turns: Sequence[ConversationTurn], *, folded: bool = False) -> dict[str, str]:
     """Return the saved form, `text/html` and `text/plain`; folded if a page shows the conversation above it."""
-    html = _html(turns)
+    html = name_collapsed(COLLAPSED_CHAT, _html(turns))
     if folded:
         html = f'<details><summary style="cursor:pointer;{_MUTED_STYLE}">{_FOLD_TITLE}</summary>{html}</details>'
     return {"text/html": html, "text/plain": _text(turns)}

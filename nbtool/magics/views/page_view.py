@@ -146,7 +146,8 @@ class WidgetView(OutputView):
         lower: Document = {**document, "blocks": below}
         card = self._create_widget(in_cell=False, transcript=before.transcript, first_block=since, document=lower)
         note = _notice_block(PARKED.format(at=self._parked_at))
-        self._above = _partial_bundle({**document, "blocks": [*above, note]}, before.transcript.media)
+        part: Document = {**document, "blocks": [*above, note]}
+        self._above = _partial_bundle(part, before.transcript.media, has_question=True)
         self._replace(self._handle, self._above)
         self._keep_in_file(self._above)
         run_sync(self._switch_to(card))
@@ -266,13 +267,14 @@ async def _snapshot(transcript: Transcript) -> tuple[Document, int]:
     return document, next(waiting, len(blocks))
 
 
-def _partial_bundle(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
+def _partial_bundle(
+    document: Document, media: Mapping[str, Media] | None = None, *, has_question: bool = False
+) -> dict[str, Any]:
     """Return a part of a turn as a notebook saves it: without totals, and not as data of a turn."""
     head: Any = {**document["head"], "model": "", "status": "completed", "round": 0, "calls": 0, "seconds": None}
     head["usage"] = {**head["usage"], "input_tokens": 0, "output_tokens": 0, "cost": None}
-    return {
-        kind: form for kind, form in turn_mimebundle({**document, "head": head}, media).items() if kind != TURN_MIME
-    }
+    bundle = turn_mimebundle({**document, "head": head}, media, has_question=has_question)
+    return {kind: form for kind, form in bundle.items() if kind != TURN_MIME}
 
 
 def _notice_block(text: str) -> NoticeBlock:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from nbtool.blocks.history.static_history import HTML_LIMIT, MAX_LINES, TURN_LIMIT, mimebundle
+from nbtool.blocks.history.static_history import COLLAPSED_HISTORY, HTML_LIMIT, MAX_LINES, TURN_LIMIT, mimebundle
 from nbtool.blocks.history.tree_rows import tree_rows
 from nbtool.blocks.history.usage_totals import totals
 from nbtool.chat.conversation.tree import Tree
@@ -37,7 +37,7 @@ def test_one_turn_is_reported_in_the_singular() -> None:
 def test_a_conversation_is_reported_with_its_totals_versions_and_branches() -> None:
     html = render_history(build_tree(50))["text/html"]
 
-    assert html.startswith("<details")
+    assert html.startswith(f"<!-- {COLLAPSED_HISTORY} --><details")
     assert "History when this cell ran: 43 turns, 7 other versions · " in html
     assert " tokens of all versions" in html
     assert "50 calls, 10 not done" in html

@@ -25,6 +25,7 @@ from nbtool.blocks.protocol_schema import (
     USAGE,
 )
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_data, turn_mimebundle
+from nbtool.blocks.render.static_html import COLLAPSED_QUESTION, COLLAPSED_TURN
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -42,6 +43,7 @@ from nbtool.events import (
     ThinkingDelta,
     TurnEnded,
     TurnStarted,
+    TurnStatus,
 )
 from nbtool.messages import Usage, assistant, user
 from tests.blocks.turns import RECORDS, make_document, scenes
@@ -248,3 +250,20 @@ def test_a_turn_that_was_saved_without_an_end_reason_is_read() -> None:
 
     assert "end_reason" not in data["head"]
     VALID.validate(data)
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        ("completed", COLLAPSED_TURN),
+        ("error", COLLAPSED_TURN),
+        ("parked", COLLAPSED_QUESTION),
+        ("running", COLLAPSED_QUESTION),
+    ],
+)
+def test_a_collapsed_output_begins_with_what_it_is(status: TurnStatus, line: str) -> None:
+    """JupyterLab shows the source of its HTML in one line."""
+    document = make_document(*scenes()["finished"])
+    document["head"]["status"] = status
+
+    assert turn_mimebundle(document)["text/html"].startswith(f"<!-- {line} -->")

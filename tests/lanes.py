@@ -1,0 +1,43 @@
+"""Which cases of a long table run in the normal lane: a sample, always the same, of each test with more than a few.
+
+The others are marked `nightly` and `rest`: `make nightly` and `make coverage` run them, and so does pytest where a case
+is named. A case is chosen by the digest of its id, so that a new one takes the place of one other at most, and a table
+of several axes is not cut along one of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Protocol
+
+MOST_CASES = 8
+"""Cases of one test in the normal lane."""
+
+NEVER_SAMPLED = ("every_case", "nightly", "weekly")
+"""Marks of tests whose cases all belong to one lane."""
+
+
+class Case(Protocol):
+    """What is needed of `pytest.Item`."""
+
+    @property
+    def nodeid(self) -> str:
+        """File, test and the id of the case in brackets."""
+
+    def get_closest_marker(self, name: str) -> object | None:
+        """Return the mark of this name, if the case has it."""
+
+
+def find_rest(cases: Iterable[Case], most: int = MOST_CASES) -> list[Case]:
+    """Return the cases beyond the sample of each test."""
+    tables: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        if not any(case.get_closest_marker(name) for name in NEVER_SAMPLED):
+            tables[case.nodeid.partition("[")[0]].append(case)
+    return [case for table in tables.values() for case in sorted(table, key=_digest)[most:]]
+
+
+def _digest(case: Case) -> str:
+    return hashlib.sha256(case.nodeid.encode()).hexdigest()
