@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 MOST_CASES = 8
 """Cases of one test in the normal lane."""
@@ -30,9 +30,12 @@ class Case(Protocol):
         """Return the mark of this name, if the case has it."""
 
 
-def find_rest(cases: Iterable[Case], most: int = MOST_CASES) -> list[Case]:
+_Case = TypeVar("_Case", bound=Case)
+
+
+def find_rest(cases: Iterable[_Case], most: int = MOST_CASES) -> list[_Case]:
     """Return the cases beyond the sample of each test."""
-    tables: dict[str, list[Case]] = defaultdict(list)
+    tables: dict[str, list[_Case]] = defaultdict(list)
     for case in cases:
         if not any(case.get_closest_marker(name) for name in NEVER_SAMPLED):
             tables[case.nodeid.partition("[")[0]].append(case)
