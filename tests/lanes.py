@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-MOST_CASES = 8
-"""Cases of one test in the normal lane."""
+MOST_CASES = 6
+"""Cases of one test in the normal lane, unless it is marked `sampled` with a number."""
 
 NEVER_SAMPLED = ("every_case", "nightly", "weekly")
 """Marks of tests whose cases all belong to one lane."""
@@ -26,7 +26,7 @@ class Case(Protocol):
     def nodeid(self) -> str:
         """File, test and the id of the case in brackets."""
 
-    def get_closest_marker(self, name: str) -> object | None:
+    def get_closest_marker(self, name: str) -> Any:
         """Return the mark of this name, if the case has it."""
 
 
@@ -39,7 +39,12 @@ def find_rest(cases: Iterable[_Case], most: int = MOST_CASES) -> list[_Case]:
     for case in cases:
         if not any(case.get_closest_marker(name) for name in NEVER_SAMPLED):
             tables[case.nodeid.partition("[")[0]].append(case)
-    return [case for table in tables.values() for case in sorted(table, key=_digest)[most:]]
+    return [case for table in tables.values() for case in sorted(table, key=_digest)[_number(table[0], most) :]]
+
+
+def _number(case: Case, most: int) -> int:
+    mark = case.get_closest_marker("sampled")
+    return int(mark.args[0]) if mark else most
 
 
 def _digest(case: Case) -> str:

@@ -143,6 +143,7 @@ ENTRIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.__name__)
 def test_what_a_forked_child_does_with_nbtool_works(used_chat: Chat, entry: Callable[[Chat], object]) -> None:
     assert in_child(lambda: entry(used_chat)) == "ok"

@@ -18,14 +18,14 @@ LONG = "tests/test_lanes.py::test_a_long_table"
 @dataclass(frozen=True)
 class Named:
     nodeid: str
-    marks: tuple[str, ...] = ()
+    marks: tuple[pytest.Mark, ...] = ()
 
-    def get_closest_marker(self, name: str) -> object | None:
-        return name if name in self.marks else None
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next((mark for mark in self.marks if mark.name == name), None)
 
 
-def table(test: str, cases: int, *marks: str) -> list[Named]:
-    return [Named(f"tests/test_a.py::{test}[{case}]", marks) for case in range(cases)]
+def table(test: str, cases: int, *marks: pytest.MarkDecorator) -> list[Named]:
+    return [Named(f"tests/test_a.py::{test}[{case}]", tuple(mark.mark for mark in marks)) for case in range(cases)]
 
 
 @pytest.mark.parametrize("case", range(MOST_CASES + 30))
@@ -37,9 +37,14 @@ def test_of_a_long_table_a_sample_stays_and_of_a_short_one_every_case() -> None:
     assert len(find_rest([*table("test_long", 100), *table("test_short", MOST_CASES)])) == 100 - MOST_CASES
 
 
-@pytest.mark.parametrize("mark", ["every_case", "nightly", "weekly"])
-def test_a_test_of_one_lane_is_not_sampled(mark: str) -> None:
+@pytest.mark.parametrize("mark", [pytest.mark.every_case, pytest.mark.nightly, pytest.mark.weekly])
+def test_a_test_of_one_lane_is_not_sampled(mark: pytest.MarkDecorator) -> None:
     assert find_rest(table("test_long", 100, mark)) == []
+
+
+@pytest.mark.parametrize("number", [1, 20])
+def test_a_test_may_name_the_number_of_its_cases(number: int) -> None:
+    assert len(find_rest(table("test_long", 100, pytest.mark.sampled(number)))) == 100 - number
 
 
 def test_a_new_case_takes_the_place_of_one_other_at_most() -> None:
@@ -49,12 +54,8 @@ def test_a_new_case_takes_the_place_of_one_other_at_most() -> None:
     assert len(kept - (set(grown) - set(find_rest(grown)))) <= 1
 
 
-@pytest.mark.parametrize(
-    ("expression", "count"),
-    [("not nightly and not weekly", MOST_CASES), ("rest and nightly", 30), ("not weekly", MOST_CASES + 30)],
-)
-def test_the_lanes_have_each_case_once(expression: str, count: int) -> None:
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", expression, LONG]
+def test_the_normal_lane_leaves_the_others_to_the_nightly_one() -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "rest and nightly", LONG]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
-    assert listed.count(f"{LONG}[") == count
+    assert listed.count(f"{LONG}[") == 30

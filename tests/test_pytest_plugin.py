@@ -140,6 +140,7 @@ def test_a_test_that_ignores_the_error_of_a_turn_fails_too(pytester: pytest.Pyte
     assert server.requests == []
 
 
+@pytest.mark.nightly
 def test_new_turns_are_added_and_recorded_ones_are_not_sent_again(
     pytester: pytest.Pytester, server: ChaosServer
 ) -> None:
@@ -160,6 +161,7 @@ def test_new_turns_are_added_and_recorded_ones_are_not_sent_again(
     assert recorded_prompts(path) == ["What does A cost?", "Hello"]
 
 
+@pytest.mark.nightly
 def test_once_records_a_test_that_has_no_recording_and_rewrite_drops_what_is_no_longer_used(
     pytester: pytest.Pytester, server: ChaosServer
 ) -> None:
@@ -228,6 +230,7 @@ def test_a_turn_that_cannot_be_recorded_fails_while_recording(pytester: pytest.P
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("server")
 def test_recordings_are_named_by_class_test_and_parameters_below_a_folder_of_choice(pytester: pytest.Pytester) -> None:
     long = "x" * MAX_NAME
@@ -272,6 +275,7 @@ def test_recordings_are_named_by_class_test_and_parameters_below_a_folder_of_cho
     assert max(map(len, names)) == MAX_NAME
 
 
+@pytest.mark.nightly
 def test_processes_that_a_test_starts_and_maps_replay_from_its_recording(
     pytester: pytest.Pytester, server: ChaosServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def older(version: str) -> Path:
     return overlay
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("over_subshell", [False, True], ids=["shell", "subshell"])
 def test_a_click_is_handled_while_the_cell_runs(over_subshell: bool) -> None:
     with open_page(over_subshell=over_subshell) as page:

@@ -65,6 +65,7 @@ async def use_all(session: ClientSession, view: SignallingView) -> dict[str, Any
     }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("transport", ["http", "stdio"])
 def test_the_official_client_lists_calls_gets_an_image_and_progress_is_denied_gives_up_and_reaches_its_deadline(
     transport: str,

@@ -16,6 +16,7 @@ from nbtool import Batch, Chat, MapTotals
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.nightly
 def test_every_public_name_has_its_place_in_the_reference(tmp_path: Path) -> None:
     made = subprocess.run(
         [sys.executable, "docs/reference.py", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False

@@ -110,6 +110,7 @@ def test_a_value_is_masked_in_each_kind_of_markup(type_: str, spelling: str, dat
     check_masked(type_, SPELLINGS[spelling](VALUES[type_], data))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.promise("masked")
 @pytest.mark.parametrize("type_", VALUES)
 @settings(max_examples=250, deadline=None)
@@ -177,6 +178,7 @@ def test_an_iban_ends_where_its_checksum_says() -> None:
     assert masks.mask("BE68 5390 0754 7034\nTEXT") == "__MASK_IBAN_1__\nTEXT"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "piece",
     ["\\", "\\.", "*", "_", "_ ", "`a", "<a ", "<b>", "](", "](x", "\n", "\n> ", " ", "\r", "+", "a+", "=\n", "[^a",

@@ -73,6 +73,7 @@ def test_nothing_is_sent_while_a_policy_cannot_be_read(tmp_path: Path) -> None:
     assert set(found.outcomes) >= NAMED
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("policy-asks")
 @pytest.mark.parametrize("rule", ["approval", "always_ask"])
 def test_a_tool_that_always_asks_never_runs_without_a_person(tmp_path: Path, rule: str) -> None:

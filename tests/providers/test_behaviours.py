@@ -112,6 +112,7 @@ def test_every_text_dialect_is_tried() -> None:
     assert tried == set(TEXT_DIALECTS) == set(WIRES) - set(MEDIA_KINDS)
 
 
+@pytest.mark.nightly
 def test_the_page_has_what_a_conversation_with_each_double_gives() -> None:
     assert tables().strip() == written().strip()
 

@@ -16,6 +16,7 @@ LEAST_SHARE = 0.9
 MARK = {"cache_control": {"type": "ephemeral"}}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", [None, *MODES], ids=str)
 @pytest.mark.parametrize("tool_mode", TOOL_MODES)
 @pytest.mark.parametrize("wire", TEXT_DIALECTS)

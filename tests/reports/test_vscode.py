@@ -137,6 +137,7 @@ def test_a_line_of_input_can_be_interrupted(front_end: InputFrontEnd) -> None:
     assert front_end.run("print(received)") == "[]\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["comm", "control"])
 def test_a_click_reaches_a_cell_of_vs_code_that_runs(way: Any) -> None:
     """microsoft/vscode-jupyter#17360, Kirill888/jupyter-ui-poll#56: no event of a widget reaches a cell that waits for it. Right: a click ends the wait. Before: right."""  # noqa: E501 - the form of a report

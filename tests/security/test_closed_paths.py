@@ -138,6 +138,7 @@ def assert_visible(text: str) -> list[str]:
     return [word for word in WORDS if word in text]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.timeout(300)  # looks at 100,000 values for each path, which tracing for coverage lengthens
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize("way", WAYS)

@@ -191,6 +191,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("bounded")
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 def test_a_page_with_many_attributes_costs_bounded_time(body: str) -> None:

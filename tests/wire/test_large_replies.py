@@ -114,6 +114,7 @@ def _loaded() -> None:
     send("chat", FORMS["chat: a document"][1](range(1)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.promise("bounded")
 @pytest.mark.parametrize("form", AT_ONCE)
 def test_60_000_calls_at_once_are_refused_and_do_not_stall_the_loop(form: str) -> None:
@@ -129,6 +130,7 @@ def test_60_000_calls_at_once_are_refused_and_do_not_stall_the_loop(form: str) -
     assert turn.rounds[0].calls or "larger than" in str(turn.error)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.promise("bounded")
 @pytest.mark.parametrize("form", ITEMS)
 def test_50_000_items_are_refused_what_came_is_kept_and_the_loop_does_not_stall(form: str) -> None:

@@ -198,6 +198,7 @@ def test_every_dialect_that_has_calls_has_a_row() -> None:
     assert {wire for wire, _ in FORMS.values()} == talking
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.promise("bounded")
 @pytest.mark.parametrize("form", FORMS)
 def test_many_calls_cost_no_more_than_their_number(form: str) -> None:

@@ -77,6 +77,7 @@ def prompts(count: int) -> Iterator[str]:
     return (str(number) for number in range(count))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("kind", ["file", "function"])
 def test_results_are_freed_as_soon_as_an_answer_is_written(tmp_path: Path, kind: str) -> None:
@@ -140,6 +141,7 @@ def long_prompts(read: list[int]) -> Iterator[str]:
         yield f"{number} {'x' * MEGABYTE}"
 
 
+@pytest.mark.nightly
 def test_of_long_prompts_fewer_are_read_ahead() -> None:
     read: list[int] = []
 
@@ -159,6 +161,7 @@ def test_a_prompt_that_is_longer_than_what_may_be_read_is_sent_alone() -> None:
     assert MEGABYTE <= prompt_bytes("x" * MEGABYTE) < 1.01 * MEGABYTE
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("no_collector")
 def test_turns_of_long_prompts_that_were_written_are_freed() -> None:
     turns: list[weakref.ref[Any]] = []

@@ -104,6 +104,7 @@ def test_what_is_neither_prompts_nor_rows_is_refused(given: Any, rows: Any) -> N
         parse_prompts(given, rows)
 
 
+@pytest.mark.nightly
 def test_more_prompts_than_a_million_are_refused() -> None:
     with pytest.raises(BadUsage, match="More than 1,000,000 prompts"):
         parse_prompts(repeat("a"))

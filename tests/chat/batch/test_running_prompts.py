@@ -114,6 +114,7 @@ def holding_chat() -> Chat:
     return Chat(wire=ScriptedWire([hold] * 20), tools=[pay_once])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.promise("maps-once")
 @pytest.mark.parametrize(
     "run",

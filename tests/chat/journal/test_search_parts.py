@@ -97,6 +97,7 @@ def index_tables(connection: sqlite3.Connection) -> list[str]:
     return [name for (name,) in connection.execute(query)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [1, 10, 1_000, 5_000])
 def test_a_search_of_several_parts_finds_what_one_of_a_single_part_does(
     connection: sqlite3.Connection, size: int

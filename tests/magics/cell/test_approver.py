@@ -232,6 +232,7 @@ def test_an_interrupt_ends_a_waiting_cell(front_end: InputFrontEnd) -> None:
     assert front_end.run("print(received, answer.status)") == "[] cancelled\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["comm", "control"])
 def test_a_click_closes_a_line_of_input_that_asks_the_same(front_end: InputFrontEnd, way: Way) -> None:
     front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.1")
@@ -260,6 +261,7 @@ def test_a_line_of_input_that_is_closed_is_a_no(front_end: InputFrontEnd) -> Non
     assert front_end.run("print(received, answer.calls[0].reason)").startswith("[] The input was closed")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("fails-closed")
 @pytest.mark.parametrize("tools", ["&`double`", "&`double` and &`note`"])
 def test_a_line_of_input_that_nobody_answers_in_time_closes_and_the_call_is_denied(
@@ -337,6 +339,7 @@ def test_a_front_end_that_takes_no_line_but_names_its_cells_is_parked_for(front_
     assert front_end.run(f"print(ended.wait({SECONDS}), answer.status, received)") == "True completed [21]\n"
 
 
+@pytest.mark.sampled(1)
 @OVER_EACH_WAY
 def test_a_card_is_handled_while_a_tool_of_another_chat_keeps_the_kernel_busy(
     front_end: InputFrontEnd, way: Way

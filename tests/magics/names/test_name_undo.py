@@ -231,6 +231,7 @@ def test_the_line_of_a_turn_says_what_cannot_come_back(change: Callable[[Any], o
 BIG = 80 * 1024 * 1024
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("make", "change"),
     [

@@ -98,6 +98,7 @@ def slow_page(page: Page) -> EditorPage:
     return EditorPage(client)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("cell", "replaced"),
     [

@@ -99,6 +99,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_worker_that_has_another_version_than_was_approved_runs_nothing(
     change: str, shop: Any, pool: Executor

@@ -110,6 +110,7 @@ FLOODING = SPEAKING.replace("for done in (1, 2):", "for done in range(MANY):").r
 """A server that says every step and every log message very often, in each call."""
 
 
+@pytest.mark.nightly
 @pytest.mark.promise("bounded")
 def test_a_flood_of_a_server_costs_no_time_stalls_nobody_and_their_number_is_reported(tmp_path: Path) -> None:
     many = 100_000

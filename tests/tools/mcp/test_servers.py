@@ -490,6 +490,7 @@ def test_a_toolset_that_is_forgotten_ends_its_servers() -> None:
     assert wait_gone(*pids)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_kernel_leaves_no_server_behind(end: signal.Signals) -> None:
     config = json.dumps({"mcpServers": {"it": hostile("stubborn"), "other": hostile("stubborn")}})
@@ -691,6 +692,7 @@ for name in ("mcp.client.streamable_http", "client"):  # of the package
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.promise("bounded")
 def test_what_the_package_logs_of_a_hostile_server_does_not_flood_stderr() -> None:
     web = HttpServer()

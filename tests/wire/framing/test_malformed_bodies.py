@@ -40,6 +40,7 @@ def test_a_reply_that_grows_too_large_is_not_kept() -> None:
         decoder.feed(b" ")
 
 
+@pytest.mark.nightly
 @pytest.mark.promise("bounded")
 def test_a_reply_of_more_events_than_any_has_is_refused() -> None:
     reader = PayloadReader()

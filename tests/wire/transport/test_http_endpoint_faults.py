@@ -68,6 +68,7 @@ KINDS: dict[str, Callable[[Chance], list[Step]]] = {
 """What can go wrong between a request and the end of its answer."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.promise("typed-errors")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failing_network_ends_in_a_reply_or_in_one_of_our_errors(kind: str, record_property: Tell) -> None:
@@ -81,6 +82,7 @@ def test_two_hundred_faults_of_a_kind_end_in_a_reply_or_in_one_of_our_errors(kin
     inject_faults(kind, 200, record_property)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "address", ["https://no-such-host.invalid/v1", "https://127.0.0.1:{}/v1", "http://127.0.0.1:1/v1"]
 )

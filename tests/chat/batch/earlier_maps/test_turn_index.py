@@ -102,6 +102,7 @@ def test_without_resume_all_prompts_are_sent_again(tmp_path: Path) -> None:
     assert runs(log) == sorted(NAMES * 2)
 
 
+@pytest.mark.nightly
 def test_a_repeated_prompt_is_counted_over_all_chunks() -> None:
     prompts = ["a", *(f"p{n}" for n in range(CHUNK - 1)), "a", "a"]
     received: list[Answer] = []
@@ -164,6 +165,7 @@ def test_a_sink_of_the_user_that_does_not_know_what_ran_gets_the_answers_of_the_
     assert (totals.answered, totals.answered_before) == (1, 3)
 
 
+@pytest.mark.nightly
 def test_turns_are_found_behind_any_number_of_events(tmp_path: Path) -> None:
     log = tmp_path / "log"
     chat_of(str(log)).map(NAMES[:1])

@@ -31,6 +31,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("maps-once")
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_the_workers_of_a_killed_process_run_no_call_that_the_next_map_runs(tmp_path: Path, method: str) -> None:

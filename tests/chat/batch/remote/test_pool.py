@@ -410,6 +410,7 @@ def test_threads_are_an_engine_too() -> None:
         assert Chat("tiny", base_url=server.url).map(PROMPTS, on=threads).values == UPPER
 
 
+@pytest.mark.nightly
 def test_questions_are_looked_for_until_the_map_removes_their_folder(tmp_path: Path) -> None:
     (tmp_path / f"first{QUESTION}").touch()
 

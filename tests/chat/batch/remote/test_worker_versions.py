@@ -91,6 +91,7 @@ PARTS: dict[str, tuple[Callable[[Any], tuple[Any, dict[str, Any]]], str, str]] =
 """What a chat has of a module, what it becomes in the notebook, and how the error calls it."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", PARTS)
 def test_a_worker_with_another_version_than_the_notebook_answers_nothing(
     part: str, shop: Any, own_pool: Executor

@@ -140,6 +140,7 @@ def test_without_a_turn_the_last_is_printed(shell: Any, output: str, capsys: pyt
     assert "line " * 300 + "yours." in run_command(shell, "show --whole", capsys)
 
 
+@pytest.mark.nightly
 def test_a_turn_of_a_map_is_shown_even_where_the_chat_of_the_map_is_too_large_to_open(
     shell: Any, journal_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

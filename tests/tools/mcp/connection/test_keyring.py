@@ -45,6 +45,7 @@ def login_files() -> list[Path]:
     return list((data_dir() / FOLDER).glob("*"))
 
 
+@pytest.mark.nightly
 @pytest.mark.promise("logins")
 def test_a_login_is_in_the_keyring_the_next_day_and_deleted_from_it_when_the_person_logs_out(
     lab: ProtectedServer, tmp_path: Path
@@ -66,6 +67,7 @@ def test_a_login_is_in_the_keyring_the_next_day_and_deleted_from_it_when_the_per
     assert (third["asked"], "nobody agreed to log in" in third["failed"]) == (1, True)
 
 
+@pytest.mark.nightly
 @pytest.mark.promise("logins")
 def test_where_the_system_has_no_keyring_a_login_is_in_a_file_of_the_user_alone_until_the_person_logs_out(
     lab: ProtectedServer, tmp_path: Path

@@ -105,6 +105,7 @@ def test_a_form_is_filled_in_and_its_call_goes_on(kind: str, start: Callable[[st
     assert travel.result.startswith("bus: ")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ASKING)
 @pytest.mark.parametrize("answer", [Denied("no"), Approved()])
 def test_a_form_that_is_declined_or_approved_unfilled_is_one_record_that_says_so(
