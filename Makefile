@@ -31,14 +31,14 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules reports lab lite try-lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
+.PHONY: help modules reports lab lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 lab: build/.nbtool ## set everything up and open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: build/.nbtool js/node_modules/.package-lock.json ## set everything up and run all tests of the normal lane
-	$(MAKE) --jobs 2 --output-sync=target check js try-lite install-chromium
+	$(MAKE) --jobs 2 --output-sync=target check js install-chromium
 	$(MAKE) test-core test-browser
 test-core: build/.nbtool
 	$(BIN)/pytest --ignore=tests/browser $(PYTEST_PARALLEL)
@@ -74,9 +74,6 @@ pythons: build/.nbtool ## run the tests without a browser on other Pythons: make
 			$$venv/bin/python -m pytest --ignore=tests/browser $(PYTEST_PARALLEL) || exit 1; \
 	done
 lite: build/.lite ## build the live demo, a JupyterLite site of static files, in build/lite
-try-lite: build/.old # the live demo needs packages that not every mirror has: without them its test is skipped, and says so
-	@rm -f build/lite-missing.log; $(MAKE) build/lite-parts/.installed >build/lite-parts.log 2>&1 || mv build/lite-parts.log build/lite-missing.log
-	@if test -f build/lite-missing.log; then echo "The packages of the live demo are missing, its test is skipped: build/lite-missing.log"; else $(MAKE) lite; fi
 site: build/.site ## build the documentation, with the executed notebooks and the live demo, in build/site; a broken link is an error
 docs: build/.nbtool ## write the API reference to build/docs
 	$(BIN)/python docs/reference.py build/docs

@@ -31,11 +31,15 @@ QUIET_CHROMIUM = [
 expect.set_options(timeout=EXPECT_SECONDS * 1000)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave what is no journey to the nightly lane."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(TEST_SECONDS))
+            if not item.get_closest_marker("journey"):
+                item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(scope="session")

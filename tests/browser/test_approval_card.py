@@ -86,6 +86,7 @@ def press(where: Locator, name: str) -> None:
     where.get_by_role("button", name=name, exact=True).first.click()
 
 
+@pytest.mark.journey
 def test_calls_of_a_round_are_decided_on_one_card_singly_and_together(lab: Lab) -> None:
     notebook = chat(lab, THREE, RAN)
 
@@ -108,6 +109,7 @@ def test_calls_of_a_round_are_decided_on_one_card_singly_and_together(lab: Lab) 
     assert notebook.errors == []
 
 
+@pytest.mark.journey
 def test_a_second_click_at_the_same_place_does_not_approve_the_other_calls(lab: Lab) -> None:
     notebook = chat(lab, THREE)
     asked = card(notebook, 1)
@@ -128,6 +130,7 @@ def test_a_second_click_at_the_same_place_does_not_approve_the_other_calls(lab: 
     assert notebook.errors == []
 
 
+@pytest.mark.journey
 def test_an_edit_is_checked_before_it_can_be_approved_and_a_result_is_redacted_by_selection(lab: Lab) -> None:
     notebook = chat(lab, ORDER, RAN, OWNER, RAN)
 

@@ -77,6 +77,7 @@ def carriers() -> list[str]:
     ]
 
 
+@pytest.mark.journey
 @pytest.mark.promise("inert-text")
 def test_no_payload_runs_and_no_carrier_fetches(
     bare: tuple[Page, list[str]], record_property: Callable[[str, object], None]
@@ -124,6 +125,7 @@ def call(number: int, **values: Any) -> dict[str, Any]:
     return {**known, **said, **rest, **end, "glances": {"table": preview}, **values}
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize(("theme", "how"), [("light", ""), ("dark", ""), ("light", "forced"), ("light", "zoomed")])
 def test_nothing_serious_obstructs_assistive_technology(profile: BrowserContext, theme: str, how: str) -> None:
     page, _ = open_bare(profile, theme=theme)

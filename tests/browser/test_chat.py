@@ -47,6 +47,8 @@ def card(notebook: Notebook, index: int) -> Locator:
     return notebook.output(index)
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 def test_an_approval_is_clicked_while_its_cell_is_running(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, ASK, CHECK)
 
@@ -63,6 +65,7 @@ def test_an_approval_is_clicked_while_its_cell_is_running(lab: Lab, kernel: str)
     assert notebook.errors == []
 
 
+@pytest.mark.journey
 def test_notebook_7_handles_the_click_too(lab: Lab) -> None:
     notebook = chat(lab, "python3", ASK, CHECK, front="notebook")
 
@@ -74,6 +77,7 @@ def test_notebook_7_handles_the_click_too(lab: Lab) -> None:
     notebook.wait_output(2, "same object: True")
 
 
+@pytest.mark.journey
 @older_kernel_nightly
 def test_a_denied_call_does_not_run_and_its_reason_is_reported(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, ASK, "print(len(seen), answer.calls[1].status, answer.calls[1].reason)")
@@ -88,6 +92,8 @@ def test_a_denied_call_does_not_run_and_its_reason_is_reported(lab: Lab, kernel:
     notebook.wait_output(2, "0 denied not today")
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 def test_the_stop_button_keeps_what_came(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, SLOW, "print(answer.status, len(answer.text) > 0)")
 
@@ -101,6 +107,8 @@ def test_the_stop_button_keeps_what_came(lab: Lab, kernel: str) -> None:
     notebook.wait_output(2, "cancelled True")
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 def test_the_kernels_interrupt_stops_a_turn_and_the_next_one_works(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, SLOW, "%%chat -m practice:fast -o after\nHello")
 
@@ -114,6 +122,7 @@ def test_the_kernels_interrupt_stops_a_turn_and_the_next_one_works(lab: Lab, ker
     notebook.wait_output(2, "embedded practice")
 
 
+@pytest.mark.journey
 @older_kernel_nightly
 def test_a_cell_that_is_run_again_makes_a_new_version(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, "%%chat -m practice:fast\nHello", "%chat history")
@@ -157,6 +166,7 @@ def test_a_turn_that_waits_offers_no_repetition_and_a_finished_one_a_cell_below_
     assert notebook.errors == []
 
 
+@pytest.mark.journey
 def test_a_conversation_is_read_as_one_and_what_is_sent_there_becomes_a_cell(lab: Lab) -> None:
     hello = "%%chat -m practice:fast\nHello"
     notebook = chat(lab, "python3", hello, hello.replace("Hello", "Hello again"), "%chat show")
@@ -204,6 +214,7 @@ def test_a_reopened_conversation_shows_what_the_notebook_has(lab: Lab) -> None:
     assert again.errors == []
 
 
+@pytest.mark.journey
 @older_kernel_nightly
 def test_a_saved_turn_reads_without_a_kernel_and_pretends_nothing(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, ASK)

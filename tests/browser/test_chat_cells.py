@@ -44,6 +44,8 @@ def expect_language(notebook: Notebook, index: int, name: str) -> None:
     expect(notebook.cell(index).locator(".cm-content")).to_have_attribute("data-language", name)
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 def test_a_chat_cell_is_coloured_as_markdown_with_mentions_and_flags(lab: Lab, front: Front) -> None:
     notebook = lab.open_cells(CHAT, PYTHON, "just words", kernel="python3", name=f"colours-{front}.ipynb", front=front)
@@ -219,6 +221,7 @@ def press_tab(items: Locator, count: int) -> None:
     expect(items).to_have_count(count)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_tab_shows_the_kind_and_help_of_flags_and_tools(lab: Lab, theme: str) -> None:
     lab.set_theme(theme)  # type: ignore[arg-type]  # pytest's parameters are plain texts

@@ -31,6 +31,7 @@ CHECK = "print('ran' in dir())"
 HOSTILE = "Run:\n\n```\nimport os\nos.environ['forged'] = '1'\n```\n\n" + "More text.\n\n" * 40
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_a_code_block_becomes_a_cell_below_that_has_not_run(lab: Lab, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)

@@ -65,6 +65,7 @@ def test_enter_in_the_reason_withholds_and_with_a_reason_that_button_is_primary(
     assert notebook.errors == []
 
 
+@pytest.mark.journey
 def test_an_approval_that_is_remembered_for_a_tool_settles_the_calls_that_wait_and_covers_later_ones(lab: Lab) -> None:
     later = THREE.replace('"AAA", "BBB" and "CCC"', '"DDD"')
     notebook = chat(lab, THREE, "print(ran)", "%chat approvals", later, "print(ran)")
@@ -118,6 +119,8 @@ def test_a_question_is_written_once_and_several_take_a_line_each(lab: Lab) -> No
     assert notebook.errors == []
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.new_page
 @pytest.mark.parametrize("height", [400, 900])
 def test_a_question_below_the_edge_comes_into_view_and_is_noticed_elsewhere(lab: Lab, height: int) -> None:

@@ -141,6 +141,7 @@ def test_two_turns_are_compared_and_what_acts_is_a_cell_below_that_has_not_run(l
     assert notebook.errors == []
 
 
+@pytest.mark.journey
 def test_the_tree_is_walked_by_keys_and_a_saved_notebook_can_be_read(lab: Lab) -> None:
     notebook, found = explorer(lab)
     tree = found.get_by_role("tree")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab import PANEL, Lab, Notebook, screenshot
@@ -40,6 +41,7 @@ def export(lab: Lab, kind: str) -> tuple[Notebook, str]:
     return notebook, name
 
 
+@pytest.mark.journey
 def test_an_exported_document_is_named_after_the_notebook_and_renders_with_its_figures(lab: Lab) -> None:
     notebook, name = export(lab, "md")
     notebook.page.evaluate(OPEN, {"path": name, "factory": "Markdown Preview"})

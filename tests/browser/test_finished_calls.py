@@ -67,6 +67,7 @@ def open_call(output: Locator, name: str) -> Locator:
     return call
 
 
+@pytest.mark.journey
 def test_a_result_is_whole_in_its_call_or_says_how_much_is_shown(lab: Lab) -> None:
     notebook = ask(lab, "\nUse &`weigh` and &`weigh_all`.")
     output = notebook.run_cell(1)
@@ -175,6 +176,8 @@ SIZES = """(turn) => {
 }"""
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_answer_dominates_and_several_finished_calls_are_one_quiet_line(lab: Lab, theme: str) -> None:
     lab.set_theme(theme)  # type: ignore[arg-type]  # pytest's parameters are plain texts

@@ -25,6 +25,8 @@ def open_notebook(lab: Lab, kernel: str) -> Notebook:
     return notebook
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("kernel", "comms"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.lab import Lab
@@ -77,6 +78,7 @@ def test_the_footer_names_a_foreign_host_and_the_cost(lab: Lab) -> None:
     assert notebook.errors == []
 
 
+@pytest.mark.journey
 def test_the_code_of_the_readme_runs_cell_by_cell_without_a_key(lab: Lab) -> None:
     cells = blocks()
     notebook = lab.open_cells(*cells, kernel="python3", name="readme.ipynb")

@@ -42,6 +42,7 @@ def field(notebook: Notebook, name: str) -> Locator:
     return notebook.output(1).locator(f'[id$="-{name}"]')
 
 
+@pytest.mark.journey
 @pytest.mark.promise("forms")
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_a_form_is_sent_once_it_is_filled_in(lab: Lab, theme: Literal["light", "dark"]) -> None:

@@ -81,6 +81,7 @@ def expect_typeset(notebook: Notebook, name: str) -> None:
     screenshot(turn, name)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_formulas_are_set_by_the_typesetter_of_jupyterlab(jupyterlab: Lab, theme: Literal["light", "dark"]) -> None:
     jupyterlab.set_theme(theme)

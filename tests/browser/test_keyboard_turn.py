@@ -86,6 +86,7 @@ def decide_by_keys(notebook: Notebook, asked: Locator) -> None:
     notebook.wait_ended(1)
 
 
+@pytest.mark.journey
 def test_the_keyboard_alone_completes_a_turn_with_an_edit_a_denial_and_a_release(lab: Lab) -> None:
     notebook, asked = start_by_keys(lab)
     decide_by_keys(notebook, asked)

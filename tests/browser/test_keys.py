@@ -138,6 +138,7 @@ def test_a_click_that_decides_takes_the_focus_from_nothing_that_is_typed_in_mean
     assert notebook.errors == []
 
 
+@pytest.mark.journey
 def test_of_several_questions_the_keys_decide_the_one_that_is_marked(lab: Lab) -> None:
     notebook = approval_chat(lab, THREE, RAN)
     asked = approval_card(notebook, 1)
@@ -213,6 +214,8 @@ def save_by_keys(notebook: Notebook) -> None:
     notebook.page.wait_for_function(IS_SAVED, timeout=10_000)
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 def test_ctrl_s_saves_from_a_field_a_fold_and_a_button_of_a_turn_and_no_key_changes_a_cell(
     lab: Lab, front: Front

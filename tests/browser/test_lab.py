@@ -113,6 +113,7 @@ def test_a_saved_notebook_shows_its_outputs_when_it_is_opened_again(lab: Lab, ke
     assert again.is_running(0) is False
 
 
+@pytest.mark.journey
 def test_the_page_and_its_kernel_have_no_network_but_loopback(lab: Lab) -> None:
     notebook = lab.open_cells(CALL_OUT, kernel="python3")
 

@@ -18,8 +18,6 @@ from tests.browser.lab import NUMBERED, screenshot
 from tests.browser.server import ROOT
 
 SITE = ROOT / "build" / "lite"
-MISSING = ROOT / "build" / "lite-missing.log"
-"""What `make test` leaves where an index lacks the packages of the demo."""
 
 LOAD, TOOLS, ASK, READ, AGAIN, STATUS = 1, 3, 5, 7, 9, 11
 START_SECONDS = 120
@@ -66,8 +64,6 @@ class SiteHandler(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     """Serve the site."""
-    if MISSING.is_file():
-        pytest.skip(f"The packages of the live demo could not be installed: {MISSING}")
     if not (SITE / "lab" / "index.html").is_file():
         pytest.fail("The site is not built: `make lite` builds it.", pytrace=False)
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SiteHandler, directory=SITE))
@@ -125,6 +121,7 @@ def notebook(profile: BrowserContext, site: str) -> Iterator[LiteNotebook]:
     page.close()
 
 
+@pytest.mark.nightly  # the site takes 100 s to build
 def test_the_notebook_goes_from_opening_to_a_click_an_answer_and_on(
     notebook: LiteNotebook, site: str, record_testsuite_property: Callable[[str, object], None]
 ) -> None:

@@ -46,6 +46,7 @@ def press_stop(notebook: Notebook, index: int) -> None:
     notebook.page.keyboard.press("Enter")
 
 
+@pytest.mark.journey
 @older_kernel_nightly
 def test_the_bar_moves_and_stop_works_while_the_cell_runs_and_what_came_is_kept(lab: Lab, kernel: str) -> None:
     notebook = lab.open_cells(SETUP, MAP, CHECK, kernel=kernel, name="map.ipynb")

@@ -186,6 +186,7 @@ def reopened(lab: Lab, name: str) -> Notebook:
     return notebook
 
 
+@pytest.mark.journey
 def test_the_code_of_a_saved_turn_is_there_at_once_and_runs(lab: Lab) -> None:
     notebook = reopened(lab, "code.ipynb")
 
@@ -200,6 +201,7 @@ def test_the_code_of_a_saved_turn_is_there_at_once_and_runs(lab: Lab) -> None:
     expect(notebook.run_cell(BELOW)).not_to_contain_text("Error")
 
 
+@pytest.mark.journey
 def test_the_prompt_of_a_saved_turn_is_edited_and_asked_again(lab: Lab) -> None:
     notebook = reopened(lab, "edit.ipynb")
 

@@ -43,6 +43,8 @@ def card(notebook: Notebook) -> Locator:
     return notebook.output(1)
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 def test_a_parked_cell_ends_others_run_and_a_click_goes_on_with_it(lab: Lab, kernel: str) -> None:
     notebook = park(lab, kernel, CHECK, CHECK)
 
@@ -93,6 +95,7 @@ def test_a_click_is_handled_while_another_cell_is_running(lab: Lab) -> None:
     notebook.wait_output(1, "This turn outlived its cell")
 
 
+@pytest.mark.journey
 @older_kernel_nightly
 def test_a_page_that_is_reloaded_still_has_the_card_and_shows_the_end(lab: Lab, kernel: str) -> None:
     notebook = park(lab, kernel, CHECK)

@@ -27,6 +27,7 @@ def saved_mime_types(notebook: Notebook) -> list[set[str]]:
     return [set(output.data) for output in outputs if output.output_type == "display_data"]
 
 
+@pytest.mark.journey
 @older_kernel_nightly
 def test_a_question_is_shown_again_after_a_reload_and_its_click_is_handled_in_the_running_cell(
     lab: Lab, kernel: str

@@ -144,6 +144,8 @@ def turns(page: Page | Locator) -> Locator:
     return page.locator(".nb-saved")
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.promise("reads-alone")
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
@@ -174,6 +176,8 @@ def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Fr
     assert trouble == []
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 def test_nothing_forged_into_a_notebook_is_executed_or_fetched(lab: Lab, front: Front) -> None:
     data = turn_mimebundle(recorded_document())[TURN_MIME]
@@ -245,6 +249,7 @@ def test_forged_turns_of_a_live_notebook_run_and_fetch_nothing_whatever_is_click
     assert trouble == []
 
 
+@pytest.mark.journey
 def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: Lab) -> None:
     notebook = lab.open_cells(SETUP, ASK, "print('the last cell')", kernel="python3")
     notebook.run_cell(0)

@@ -131,6 +131,8 @@ def wheel_to(notebook: Notebook, words: str, *, by: int = 200) -> None:
         wheel(notebook, by if at is None else round(max(-300, min(300, at - 275))))
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @EVERY_MODE
 def test_after_shift_enter_in_the_last_cell_the_prompt_stays_at_the_top(
     lab: Lab, model: PacedModel, windowing: str
@@ -198,6 +200,8 @@ def test_once_the_person_scrolls_nothing_scrolls_by_itself(lab: Lab, model: Pace
     assert notebook.errors == []
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @EVERY_MODE
 @pytest.mark.parametrize("where", ["above", "below"])
 def test_a_person_who_reads_elsewhere_is_never_moved(lab: Lab, model: PacedModel, windowing: str, where: str) -> None:
@@ -263,6 +267,8 @@ def test_nothing_that_is_read_moves_when_a_card_comes_and_is_decided(lab: Lab, m
     assert notebook.errors == []
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @EVERY_MODE
 def test_a_pill_names_what_waits_and_leads_to_it_and_decides_nothing(
     lab: Lab, model: PacedModel, windowing: str

@@ -95,6 +95,7 @@ def buttons(notebook: Notebook, name: str, index: int = 1) -> Locator:
     return notebook.output(index).get_by_role("button", name=name)
 
 
+@pytest.mark.journey
 def test_a_call_of_a_program_is_approved_by_a_click_while_another_cell_runs(lab: Lab) -> None:
     notebook, url, token = serve(lab, BUSY, END)
     notebook.start_cell(3)

@@ -52,6 +52,8 @@ def approve(notebook: Notebook, text: str) -> None:
     button(notebook).first.click()
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @notebook_7_nightly
 @pytest.mark.promise("shown-cells")
 def test_a_program_reads_and_edits_cells_after_clicks_and_undo_takes_it_back(

@@ -54,6 +54,7 @@ def address(notebook: Notebook, index: int) -> Locator:
     return notebook.output(index).locator(".nb-address")
 
 
+@pytest.mark.journey
 @pytest.mark.promise("logins")
 def test_a_click_below_the_cell_opens_the_page_and_the_cell_gets_its_tools(
     lab: Lab, protected: ProtectedServer

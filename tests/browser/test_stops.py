@@ -63,6 +63,7 @@ def row(turn: Locator, text: str) -> Locator:
     return turn.locator("details.nb-call", has_text=text)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_a_synchronous_call_is_stopped_alone_and_the_turn_goes_on(lab: Lab, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)
@@ -140,6 +141,8 @@ def assert_stopped(notebook: Notebook, at: int) -> None:
     assert "the next cell ran" not in notebook.output(at + 1).inner_text()
 
 
+@pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", ["button", "interrupt"])
 @pytest.mark.parametrize("what", ["reply", "call"])
 def test_a_stop_ends_the_turn_shows_no_error_and_drops_the_queue(lab: Lab, what: str, how: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.lab import Lab, Notebook
@@ -14,6 +15,7 @@ def reopen_notebook(lab: Lab, notebook: Notebook) -> Notebook:
     return lab.open_notebook(notebook.name)
 
 
+@pytest.mark.journey
 def test_two_pages_of_one_turn_agree_and_a_question_is_answered_once(lab: Lab) -> None:
     notebook = park(lab, "python3", CHECK)
     card(notebook)

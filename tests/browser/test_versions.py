@@ -35,6 +35,7 @@ def two_versions(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, L
     return notebook, notebook.output(TURN)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_an_arrow_shows_the_other_version_in_the_same_place_and_the_notebook_saves_it(
     lab: Lab, theme: Literal["light", "dark"]

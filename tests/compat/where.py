@@ -191,6 +191,7 @@ PLACES = (
         WIDGET,
         f"{IN_CELL}, or with `--approve park` once it has ended",
         ("tests/browser/test_lite.py",),
+        nightly=True,
     ),
 )
 
