@@ -50,8 +50,8 @@ def test_a_test_may_name_the_number_of_its_cases(number: int) -> None:
 def test_a_new_case_takes_the_place_of_one_other_at_most() -> None:
     known, grown = table("test_long", 100), table("test_long", 101)
 
-    kept = set(known) - set(find_rest(known))
-    assert len(kept - (set(grown) - set(find_rest(grown)))) <= 1
+    chosen = set(known) - set(find_rest(known))
+    assert len(chosen - (set(grown) - set(find_rest(grown)))) <= 1
 
 
 def test_the_normal_lane_leaves_the_others_to_the_nightly_one() -> None:
