@@ -19,9 +19,6 @@ _MENTION = re.compile(r"(?<![\\\w])([$&])`([\w./-]*)$")
 _REST_OF_MENTION = re.compile(r"[\w./-]*`")
 _CHAT_FLAGS = ("-c", "--chat")
 _PATH_FLAGS = frozenset({"attach"})
-_OPEN = "open"
-"""The command that takes a chat, or a file if none begins like that."""
-_PATH_COMMANDS = frozenset({"decode", "export", "open", "record", "replay"})
 
 
 class CompletionSource(Protocol):
@@ -121,5 +118,5 @@ def _in_command(source: CompletionSource, words: list[str], fragment: str) -> Of
     if not command:
         return Offer(fragment, candidates.commands())
     found = candidates.command_arguments(source.kernel_chats, command, args)
-    takes_path = command in _PATH_COMMANDS and not (command == _OPEN and any(one.startswith(fragment) for one in found))
-    return Offer(fragment, found, takes_path)
+    names_chat = candidates.takes(command, "past chat") and any(one.startswith(fragment) for one in found)
+    return Offer(fragment, found, candidates.takes(command, "path") and not names_chat)

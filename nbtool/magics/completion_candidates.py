@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbtool.magics.commands.command_table import Command, Value
     from nbtool.magics.kernel_chats import KernelChats
     from nbtool.tools.tool import Tool
 
@@ -32,11 +33,6 @@ UNBROKEN = str.maketrans({" ": NO_BREAK_SPACE, "-": NO_BREAK_HYPHEN})
 """Replaces what a line could break at."""
 
 _OWN_PACKAGE = "nbtool"
-_COMMAND_VALUES: dict[str, tuple[str, ...]] = {
-    "history": ("search", "vacuum", "erase"),
-    "export": ("md", "json", "code", "ipynb"),
-    "env": ("allow", "forget"),
-}
 
 
 def _describe(kind: str, text: Any = "") -> str:
@@ -65,31 +61,47 @@ def flag_values(chats: KernelChats, action: argparse.Action, fragment: str) -> C
     return values(chats) if values else {}
 
 
-def commands() -> Candidates:
+def commands(_: KernelChats | None = None) -> Candidates:
     """Return the commands of `%chat`."""
     from nbtool.magics.commands.dispatch import COMMANDS  # noqa: PLC0415 - the same
 
-    return {name: _describe("command", command.__doc__) for name, command in COMMANDS.items()}
+    return {name: _describe("command", _help_of(command)) for name, command in COMMANDS.items()}
+
+
+def _help_of(command: Command) -> str:
+    """Return what Tab says of a command: of a former one, what replaces it."""
+    from nbtool.magics.commands.dispatch import first_sentence  # noqa: PLC0415 - the same
+
+    return f"Now `{command.instead}`." if command.instead else first_sentence(command)
 
 
 def command_options(command: str) -> Candidates:
     """Return the options of a command of `%chat`."""
-    from nbtool.magics.commands.dispatch import OPTIONS  # noqa: PLC0415 - the same
+    from nbtool.magics.commands.dispatch import COMMANDS  # noqa: PLC0415 - the same
 
-    return dict.fromkeys(OPTIONS.get(command, ()), "option") | {"-c": "option: the chat it applies to"}
+    options = COMMANDS[command].options if command in COMMANDS else ()
+    return dict.fromkeys(options, "option") | {"-c": "option: the chat it applies to"}
+
+
+def takes(command: str, value: Value) -> bool:
+    """Return whether the first argument of a command may be such a value."""
+    from nbtool.magics.commands.dispatch import COMMANDS  # noqa: PLC0415 - the same
+
+    return command in COMMANDS and value in COMMANDS[command].values
 
 
 def command_arguments(chats: KernelChats, command: str, args: Sequence[str] = ()) -> Candidates:
     """Return what can follow a command of `%chat`, and its first arguments."""
-    from nbtool.magics.commands.dispatch import TURN_ARGUMENTS  # noqa: PLC0415 - the same
+    from nbtool.magics.commands.dispatch import COMMANDS  # noqa: PLC0415 - the same
 
+    if command not in COMMANDS:
+        return {}
+    words, values = COMMANDS[command].words, COMMANDS[command].values
     if args:
-        return past_chats(chats) if (command, *args) == ("history", "erase") else {}
-    found = dict.fromkeys(_COMMAND_VALUES.get(command, ()), "value")
-    if command in TURN_ARGUMENTS:
-        found |= turns(chats)
-    if command in _ARGUMENTS:
-        found |= _ARGUMENTS[command](chats)
+        values = words.get(args[0], ()) if len(args) == 1 else ()
+    found: Candidates = {} if args else dict.fromkeys(words, "value")
+    for value in values:
+        found |= _ARGUMENTS[value](chats) if value in _ARGUMENTS else {}
     return found
 
 
@@ -182,6 +194,11 @@ def chat_names(chats: KernelChats) -> Candidates:
     return {name: "chat: of the notebook" if name in own else "chat" for name in sorted({*chats.chats, *own})}
 
 
+def other_chats(chats: KernelChats) -> Candidates:
+    """Return the chats of this kernel and of the notebook but for the current one."""
+    return {name: kind for name, kind in chat_names(chats).items() if name != chats.current}
+
+
 def turns(chats: KernelChats) -> Candidates:
     """Return the turns of the current chat by their numbers, and all others by their ids, each with its prompt."""
     trees = [chat.tree for chat in chats.chats.values()]
@@ -255,12 +272,13 @@ def _settings(chats: KernelChats) -> Candidates:
     return {name: _describe("setting", trait.help) for name, trait in chats.settings.traits(config=True).items()}
 
 
-_ARGUMENTS: dict[str, Callable[[KernelChats], Candidates]] = {
-    "approve": _pending_questions,
-    "deny": _pending_questions,
-    "config": _settings,
-    "use": chat_names,
-    "open": past_chats,
+_ARGUMENTS: dict[Value, Callable[[KernelChats], Candidates]] = {
+    "call": _pending_questions,
+    "chat": other_chats,
+    "command": commands,
+    "past chat": past_chats,
+    "setting": _settings,
+    "turn": turns,
 }
 _VALUES: dict[str, Callable[[KernelChats], Candidates]] = {
     "model": models,

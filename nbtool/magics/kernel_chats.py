@@ -105,13 +105,17 @@ class KernelChats:
             return None
         return value if "builder" in object.__getattribute__(value, "__dict__") else None
 
+    def has_chat(self, name: str) -> bool:
+        """Whether this kernel has a conversation of this name, or the notebook a `Chat`."""
+        return name in self.chats or self.notebook_chat(name) is not None
+
     def use(self, name: str) -> None:
         """Make a chat the one of cells and commands without `-c`.
 
         Raises:
             BadUsage: there is no chat of this name.
         """
-        if name != DEFAULT_CHAT and name not in self.chats and self.notebook_chat(name) is None:
+        if name != DEFAULT_CHAT and not self.has_chat(name):
             own = (key for key in self.shell.user_ns if self.notebook_chat(key))
             names = sorted({DEFAULT_CHAT, *self.chats, *own})
             near = difflib.get_close_matches(name, names, n=1)
@@ -201,14 +205,15 @@ class KernelChats:
                 fix="See `%chat help`.",
             )
         _, words = _extract_chat_name(line_text.split())
-        args = split_words(line_text, is_text=bool(words) and words[0] in dispatch.WITH_WORDS)
+        args = split_words(line_text, is_text=bool(words) and dispatch.ends_with_text(words[0]))
         if args[:1] in (["-h"], ["--help"]):
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return
         named, args = _extract_chat_name(args)
         name = self.current if named is None else named
+        current = self.current
         output = dispatch.run(CommandContext(self, name, is_named=named is not None), args)
-        self._report_replaced(self.current if args[:1] == ["use"] else name)
+        self._report_replaced(name if self.current == current else self.current)
         if output:
             print(output)  # noqa: T201 - the requested output
 

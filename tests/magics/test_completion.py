@@ -90,7 +90,7 @@ def test_tab_says_the_kind_and_one_line_of_help(shell: Any, kinds: Any) -> None:
     assert kinds("%%chat -t numb") == {"numbers": "toolset"}
     assert kinds("%%chat -v fra") == {"frame": "variable: Frame"}
     assert kinds("%%chat\nLook at $`fra") == {"frame`": "variable: Frame"}
-    assert kinds("%chat bra")["branch"].startswith("command: Continue after a turn in a new branch")
+    assert kinds("%chat bra")["branch"].startswith("command: Start a branch after a turn, or switch")
     assert set(kinds("%chat show ").values()) == {"turn: How warm is it?"}
     assert kinds("%chat show --w") == {"--whole": "option"}
     assert kinds("%chat config max_r")["max_rounds"].startswith("setting: Maximum requests")

@@ -30,7 +30,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from nbtool.blocks.render.static_html import to_html, to_text
 from nbtool.chat.journal.process_journal import journal
 from nbtool.chat.turn import Turn
-from nbtool.magics.commands.dispatch import COMMANDS, TURN_ARGUMENTS
+from nbtool.magics.commands.dispatch import COMMANDS
 from nbtool.magics.commands.files.exports import SUFFIXES
 from nbtool.magics.flags.config import SECRETS as SECRET_SETTINGS
 from nbtool.plugins.event_log import EventLog
@@ -197,7 +197,7 @@ class Session:
         for name in sorted(SECRET_SETTINGS):
             yield f"%chat config {name}", self.command(f"config {name}")
         for name in sorted(COMMANDS, key=lambda name: (name not in ("status", "models", "show", "history"), name)):
-            for args in (name, f"{name} {turn.turn_id}") if name in TURN_ARGUMENTS else (name,):
+            for args in (name, f"{name} {turn.turn_id}") if "turn" in COMMANDS[name].values else (name,):
                 yield f"%chat {args}", self.command(args)
 
     def files(self, home: Path) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,9 @@ from nbtool.ids import new_id, short_id
 from nbtool.loop import reset_after_fork, run_sync
 from nbtool.text import shorten
 
+BRANCH_MARK = "b"
+"""What the number of a branch begins with: the number alone would be that of a turn."""
+
 MAX_DIGITS = 9
 """Digits of the number of a branch."""
 
@@ -82,9 +85,9 @@ class Conversation:
         return self._change("restore", node, turn_id)
 
     def switch(self, where: str | Turn) -> Node[Turn]:
-        """Switch to a branch, by its number in `%chat history` or by a turn on it, or to another version of a turn.
+        """Switch to a branch, as `%chat history` lists it or by a turn on it, or to another version of a turn.
 
-        `2.1` is version 1 of turn 2.
+        `b2`, or `2` alone, is the second branch, `2.1` version 1 of turn 2.
 
         A version of a turn on the active branch becomes its current version, and the branch stays active.
 
@@ -92,12 +95,12 @@ class Conversation:
             BadUsage: the branch or turn does not exist.
         """
         branches = self.tree.branches()
-        if isinstance(where, str) and where.isdecimal():
-            number = int(where) if len(where) <= MAX_DIGITS else 0
+        if isinstance(where, str) and (digits := where.removeprefix(BRANCH_MARK)).isdecimal():
+            number = int(digits) if len(digits) <= MAX_DIGITS else 0
             if not 0 < number <= len(branches):
                 known = "branch 1 only" if len(branches) == 1 else f"the branches 1 to {len(branches)}"
-                problem = f"This chat has no branch {shorten(where, MAX_DIGITS)}: it has {known}."
-                fix = "`%chat history` lists them; `%chat switch 2.1` switches to version 1 of turn 2."
+                problem = f"This chat has no branch {shorten(digits, MAX_DIGITS)}: it has {known}."
+                fix = "`%chat history` lists them; `%chat branch 2.1` switches to version 1 of turn 2."
                 raise BadUsage(problem if branches else "The chat has no turns yet.", fix=fix)
             node = branches[number - 1]
             return self._change("switch", node)

@@ -62,6 +62,9 @@ class Kernel(Protocol):
     def run_cell(self, line_text: str, body: str, cells: CellContext | None = None) -> None:
         """Run a `%%chat` cell with this line and body; its prompt contains `cells` of the notebook."""
 
+    def has_chat(self, name: str) -> bool:
+        """Whether this kernel has a conversation of this name, or the notebook a `Chat`."""
+
     def use(self, name: str) -> None:
         """Make a chat the current one."""
 
@@ -124,7 +127,7 @@ LINE_WIDTH = 96
 _COMMAND = re.compile(r"`[^`\n]+`")
 _GLUE = "\x00"
 
-Command = Callable[[CommandContext, list[str]], str]
+Run = Callable[[CommandContext, list[str]], str]
 """Runs a command with its arguments and returns its output; its docstring is its help, of which Tab shows one line."""
 
 

@@ -18,7 +18,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.magics.cell.notebook_session import ServedNotebook, uses_cells
-from nbtool.magics.commands.context import Command, CommandContext, Kernel, format_table
+from nbtool.magics.commands.context import CommandContext, Kernel, format_table
 from nbtool.magics.views.served import MAX_RUNNING, ServedView, chat_name
 from nbtool.text import count_of
 
@@ -50,6 +50,10 @@ class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise BadUsage instead of exiting the process."""
         raise BadUsage(f"%chat serve: {message}.", fix="`%chat serve -t FUNCTION -v VARIABLE --read VARIABLE`")
+
+    def options(self) -> tuple[str, ...]:
+        """Return all options, for Tab."""
+        return tuple(option for action in self._actions for option in action.option_strings)
 
 
 def serve(context: CommandContext, args: list[str]) -> str:
@@ -85,12 +89,6 @@ def serve(context: CommandContext, args: list[str]) -> str:
 
     start_serving(kernel, fill, seconds=flags.answer_within, port=flags.port)
     return ""
-
-
-COMMANDS: dict[str, Command] = {"serve": serve}
-
-OPTIONS = frozenset({"-t", "-v", "--read", "--port", "--answer-within", "--stop"})
-"""The options of `serve`, for Tab."""
 
 
 def describe_server(server: KernelServer) -> str:
@@ -242,7 +240,7 @@ def bridge_command() -> str:
     return BRIDGE if beside is None or shutil.which(BRIDGE) == beside else beside
 
 
-def _parser() -> ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(prog="%chat serve", add_help=False, allow_abbrev=False)
     for flag, name in (("-t", "--tool"), ("-v", "--var")):
         parser.add_argument(flag, name, action="extend", nargs="+", default=[])
@@ -251,3 +249,6 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--answer-within", type=float, default=300.0)
     parser.add_argument("--stop", action="store_true")
     return parser
+
+
+OPTIONS = _parser().options()

@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
-from nbtool.magics.commands.dispatch import CELL_FLAGS, COMMANDS, CONTINUES_CHAT, TURN_COMMANDS, WITHOUT_ARGS
+from nbtool.magics.commands.dispatch import CELL_FLAGS, COMMANDS, CONTINUES_CHAT
 from tests.magics.commands.saying import run_command
 
+CONTINUING = [name for name, command in COMMANDS.items() if command.continues_chat]
 
-@pytest.mark.parametrize("command", [*sorted(TURN_COMMANDS), "show", "explore", "code"])
+
+@pytest.mark.parametrize("command", [*CONTINUING, "show", "explore", "code"])
 def test_the_help_says_which_commands_continue_an_earlier_chat(
     shell: Any, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     said = " ".join(run_command(shell, f"help {command}", capsys).split())
 
-    assert (CONTINUES_CHAT in said) == (command in TURN_COMMANDS)
-    assert "only read" in said or command in TURN_COMMANDS
+    assert (CONTINUES_CHAT in said) == (command in CONTINUING)
+    assert "only read" in said or command in CONTINUING
 
 
 @pytest.mark.parametrize("line", ["{}", "help {}"])
@@ -54,7 +56,8 @@ def test_every_command_shows_its_help_after_its_name_and_one_argument(
     different = [
         name
         for name in COMMANDS
-        if name not in ("help", *WITHOUT_ARGS)
+        if name != "help"
+        and COMMANDS[name].arguments != "none"
         and run_command(shell, f"{name} something --help", capsys) != run_command(shell, f"help {name}", capsys)
     ]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.errors import BadUsage, NbtoolError
-from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.magics.commands.context import CommandContext
 from nbtool.wire import WIRES, decode
 from nbtool.wire.reply import Reply
 
@@ -36,9 +36,6 @@ def decode_file(_: CommandContext, args: list[str]) -> str:
         if isinstance(reply, Reply)
         else f"wire: {wire}\nerror: {one_line(str(reply), 400)}"
     )
-
-
-COMMANDS: dict[str, Command] = {"decode": decode_file}
 
 
 def _read(path: Path) -> bytes:

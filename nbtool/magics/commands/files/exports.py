@@ -17,7 +17,7 @@ from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
-from nbtool.magics.commands.context import Command, CommandContext, add_cell, find_turn
+from nbtool.magics.commands.context import CommandContext, add_cell, find_turn
 from nbtool.magics.commands.past_chats.reopen import read_chat_of
 from nbtool.magics.names.continued_chat import called_and_absent, steps
 from nbtool.magics.names.earlier_names import Needs
@@ -27,11 +27,18 @@ from nbtool.magics.notebook.turn_output import chat_field, host_fields
 
 FORCE = ("--overwrite", "--force")
 ALL = "--all"
-SUFFIXES = {"md": "md", "json": "json", "code": "py", "py": "py", "ipynb": "ipynb"}
+CELL = "--cell"
+"""Inserts the code as a new cell instead of writing it to a file."""
+
+FORMATS = ("md", "json", "ipynb", "py")
+SUFFIXES = {**{name: name for name in FORMATS}, "code": "py"}
 MAX_NOTEBOOK_NAME = 100
 """Characters of the name of a notebook in the name of a file; beyond that the file has the name of the chat."""
 
-USAGE = "`%chat export md|json|code|ipynb [FILE] [--overwrite]`; `%chat export md` writes a document to read."
+USAGE = (
+    f"`%chat export {'|'.join(FORMATS)} [FILE] [--overwrite]`; `%chat export md` writes a document to read, "
+    f"`%chat export py {CELL} [TURN]` a cell."
+)
 
 
 def code(context: CommandContext, args: list[str]) -> str:
@@ -67,17 +74,19 @@ def code(context: CommandContext, args: list[str]) -> str:
 
 
 def export(context: CommandContext, args: list[str]) -> str:
-    """Write the chat to a file: `export md|json|code|ipynb`.
+    """Write the chat to a file: `export md|json|ipynb|py`.
 
-    `export FORMAT [FILE] [--overwrite]`, or `export FILE`, whose ending is the format; json includes all branches.
+    `export FORMAT [FILE] [--overwrite]`, or `export FILE`, whose ending is the format; json includes all branches, `py`
+    is the code of the calls. `export py --cell [TURN]` inserts that code as a new cell instead, of one turn or of all.
 
-    Except for json it is the active line of the chat: `switch` makes another one active first. `py` is another name of
-    `code`. The images of `md` are files in the folder FILE_files beside it. Without FILE the name is that of the
-    notebook, as in `analysis-chat.md`.
+    Except for json it is the active line of the chat: `branch` makes another one active first. The images of `md` are
+    files in the folder FILE_files beside it. Without FILE the name is that of the notebook, as in `analysis-chat.md`.
 
     Raises:
         BadUsage: the arguments are invalid, the chat is empty, or the file exists.
     """
+    if CELL in args:
+        return _export_cell(context, [arg for arg in args if arg != CELL])
     kind, *name = [arg for arg in args if arg not in FORCE] or [""]
     if not name and kind not in SUFFIXES:
         kind, name = Path(kind).suffix.removeprefix("."), [kind]
@@ -97,6 +106,18 @@ def export(context: CommandContext, args: list[str]) -> str:
     return f"Written: {path}{beside}{missing}"
 
 
+def _export_cell(context: CommandContext, args: list[str]) -> str:
+    """Insert the code of one turn, or of the whole chat, as a new cell.
+
+    Raises:
+        BadUsage: it is not code, or more than one turn is named.
+    """
+    kind, *turns = args or [""]
+    if SUFFIXES.get(kind) != "py" or len(turns) > 1:
+        raise BadUsage(f"{CELL} inserts code, of one turn or of all.", fix=f"`%chat export py {CELL} [TURN]`")
+    return code(context, turns or [ALL])
+
+
 def open_file(context: CommandContext, path: Path) -> str:
     """Import a conversation written by `export json`. Nothing in it runs, and no approval is imported.
 
@@ -114,9 +135,6 @@ def open_file(context: CommandContext, path: Path) -> str:
     count = sum(len(node.versions) for node in tree.nodes())
     message = f"{count} {'turn' if count == 1 else 'turns'} imported; nothing was run, and no approval was imported."
     return f"{message}{former}"
-
-
-COMMANDS: dict[str, Command] = {"code": code, "export": export}
 
 
 def _export_text(context: CommandContext, kind: str, figures: Figures) -> str:

@@ -6,18 +6,24 @@ from nbtool.chat.recording.environment import FILE
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.recording.recorder import ReplayMode
 from nbtool.errors import BadRecording, BadUsage
-from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.magics.commands.context import CommandContext
 from nbtool.text import count_of
+
+ONLY = "--only"
+"""Replays a file without adding to it."""
 
 
 def record(context: CommandContext, args: list[str]) -> str:
     """Replay turns from a file, and add new ones: `record FILE`.
 
-    Turns are replayed where nothing relevant changed; `record off` ends it.
+    Turns are replayed where nothing relevant changed; `record off` ends it. With `--only` none is added.
 
     Applies to all conversations of this kernel. Without a file, show the current recording.
     """
-    return _use(context, args, "record", writes=True)
+    words = [arg for arg in args if arg != ONLY]
+    if ONLY in args and words in ([], ["off"]):
+        raise BadUsage(f"{ONLY} needs a file to replay.", fix=f"`%chat record FILE {ONLY}`")
+    return _use(context, words, "record", writes=ONLY not in args)
 
 
 def replay(context: CommandContext, args: list[str]) -> str:
@@ -45,9 +51,6 @@ def describe_recording(context: CommandContext) -> str:
     adds = "new turns are added" if file.writes else "nothing is added"
     named = f" ({FILE})" if context.chat.recorder.is_from_environment else ""
     return f"{file.path.name}{named}: {turns}, {adds}; replay is {chosen.value} ({chosen.source})."
-
-
-COMMANDS: dict[str, Command] = {"record": record, "replay": replay}
 
 
 def _use(context: CommandContext, args: list[str], name: str, *, writes: bool) -> str:

@@ -12,7 +12,7 @@ from nbtool.chat.journal import journal, queries
 from nbtool.chat.map_chats import is_map_chat
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
-from nbtool.magics.commands.context import Command, CommandContext, describe_empty
+from nbtool.magics.commands.context import CommandContext, describe_empty
 from nbtool.magics.commands.past_chats.history_source import HistorySource
 from nbtool.magics.commands.past_chats.reopen import TURN_ID, chat_of_turn, has_turn
 from nbtool.magics.kernel.cell_messages import has_front_end
@@ -70,9 +70,6 @@ def turn_to_open(source: HistorySource, args: list[str]) -> str:
         BadUsage: there is no such turn.
     """
     return source.tree.get(args[0])[1].turn_id if args else ""
-
-
-COMMANDS: dict[str, Command] = {"explore": explore}
 
 
 def title_of(context: CommandContext, source: HistorySource) -> str:

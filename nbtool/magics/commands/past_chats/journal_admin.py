@@ -1,9 +1,10 @@
-"""The journal of all chats: `history chats|search|frame|vacuum|erase`, `open`."""
+"""The journal of all chats: `history list|search|frame|vacuum|erase`, `open`."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import shlex
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.dataframe import frame
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
-from nbtool.magics.commands.context import Command, CommandContext, format_table, wrap_for_page
+from nbtool.magics.commands.context import CommandContext, format_table, wrap_for_page
 from nbtool.magics.commands.files.exports import open_file
 from nbtool.magics.commands.past_chats.former_model import choose_former_model, take_model
 from nbtool.magics.commands.past_chats.reopen import TURN_ID, chat_of_turn, continue_chat, not_on_the_line
+from nbtool.magics.commands.state.use import use
 from nbtool.magics.commands.turns.bind import REPLACE
 from nbtool.text import count_of, shorten
 from nbtool.view.page_messages import is_valid_name
@@ -40,8 +42,11 @@ OUTPUTS_STAY = "What notebook files have saved of it stays until the outputs of 
 
 FRAME_FLAGS = (REPLACE, EVERYWHERE)
 
+OPTIONS = ("--ids", *FRAME_FLAGS, REWRITE)
+"""The options of `history` and its subcommands, for Tab."""
+
 USAGE = (
-    "`%chat history [--ids | chats [--all] | search TEXT | frame [NAME] [--replace] [--all] "
+    "`%chat history [--ids | list [--all] | search TEXT | frame [NAME] [--replace] [--all] "
     "| vacuum [DAYS] [--rewrite] | erase all|ID]`"
 )
 
@@ -54,7 +59,7 @@ def history_admin(context: CommandContext, args: list[str]) -> str:
         nbtool.errors.JournalError: the journal cannot be read or written.
     """
     match args:
-        case ["chats", *rest] if rest in ([], [EVERYWHERE]):
+        case ["list" | "chats", *rest] if rest in ([], [EVERYWHERE]):
             return _chat_list(everywhere=bool(rest))
         case ["search", *args]:
             return _search_results(" ".join(args))
@@ -68,10 +73,11 @@ def history_admin(context: CommandContext, args: list[str]) -> str:
 
 
 def open_chat(context: CommandContext, args: list[str]) -> str:
-    """Continue an old chat here: `open ID` or `open FILE`.
+    """Continue an old chat here: `open ID|FILE|NAME`.
 
-    It goes on with its former model, or with the one of `-m MODEL`.
-    An ID as `history chats` lists it, or that of a turn as `history search` does, or a FILE from an export. It takes
+    It goes on with its former model, or with the one of `-m MODEL`. NAME is a chat of this kernel or a `Chat` of the
+    notebook, which cells without `-c` then use; it comes before a FILE or an ID that is spelled alike.
+    An ID as `history list` lists it, or that of a turn as `history search` does, or a FILE from an export. It takes
     the place of the present chat, which is kept in the history; `-c NAME` continues it under another name. Its messages
     go to another host than before only if you name a model there.
 
@@ -81,7 +87,9 @@ def open_chat(context: CommandContext, args: list[str]) -> str:
     """
     args, model = take_model(args)
     if len(args) != 1:
-        raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")
+        raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history list` lists them.")
+    if not context.is_named and context.kernel.has_chat(args[0]):
+        return _use(context, args[0], model)
     if model:
         context.chat.model.with_changes(model).endpoint()  # raises before anything changes
     if (path := Path(args[0]).expanduser()).is_file():
@@ -94,7 +102,18 @@ def open_chat(context: CommandContext, args: list[str]) -> str:
     return wrap_for_page(context.kernel.shell, f"{message}{elsewhere}{former_note}")
 
 
-COMMANDS: dict[str, Command] = {"open": open_chat}
+def _use(context: CommandContext, name: str, model: str | None) -> str:
+    """Make a chat of this kernel the current one.
+
+    Raises:
+        BadUsage: a model is named, which is for a chat that is continued.
+    """
+    if model:
+        raise BadUsage(
+            f"{one_line(name, 40)!r} is a chat of this kernel, which has its model.",
+            fix=f"`%%chat -c {shlex.quote(name)} -m {one_line(model, 60)}` changes it.",
+        )
+    return use(context, [name])
 
 
 def _chat_to_open(begin: str, path: Path) -> str:

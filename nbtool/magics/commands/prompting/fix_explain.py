@@ -6,7 +6,7 @@ import shlex
 
 from nbtool.errors import BadUsage
 from nbtool.magics.cell.cell_prompt import last_cell, last_failed_cell
-from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.notebook.cell_context import ContextCell, Origin, cell_context
 from nbtool.text import shorten
 from nbtool.tools.values.masked_excerpt import masking
@@ -44,9 +44,6 @@ def explain(context: CommandContext, args: list[str]) -> str:
     if found is None:
         raise BadUsage("No cell has run in this kernel yet.", fix="Run one first.")
     return _ask(context, "explain", args, *found)
-
-
-COMMANDS: dict[str, Command] = {"fix": fix, "explain": explain}
 
 
 def _ask(context: CommandContext, name: str, args: list[str], cell: ContextCell, origin: Origin) -> str:

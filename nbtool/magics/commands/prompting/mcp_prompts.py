@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.context import Command, CommandContext, add_cell, format_table
+from nbtool.magics.commands.context import CommandContext, add_cell, format_table
 from nbtool.magics.flags.flag_parser import mentions
 
 if TYPE_CHECKING:
@@ -48,9 +48,6 @@ def prompt(context: CommandContext, args: list[str]) -> str:
     advice = UNMENTIONED.format(advice=ADVICE, names=names) if names else ADVICE
     what = f"The prompt of {one_line(server.name, 100)}"
     return add_cell(context, f"{context.cells.cell_magic}\n{plain}", what, advice)
-
-
-COMMANDS: dict[str, Command] = {"prompt": prompt}
 
 
 def _servers(names: Mapping[str, Any]) -> Iterator[McpServer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.state.doctor_checks import Finding, check_front_end, check_installation, describe_versions
 
 WIDTH = 92
@@ -36,6 +36,3 @@ def _lines(finding: Finding, subject_width: int) -> Iterator[str]:
     yield textwrap.fill(finding.answer, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
     indent = " " * INDENT
     yield textwrap.fill(finding.advice, WIDTH, initial_indent=indent, subsequent_indent=indent)
-
-
-COMMANDS: dict[str, Command] = {"doctor": doctor}

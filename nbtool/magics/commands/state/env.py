@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.context import Command, CommandContext
+from nbtool.magics.commands.context import CommandContext
 from nbtool.wire.providers import env_consent
 from nbtool.wire.providers.env_file import find_env_file, shown_path
 
@@ -28,6 +28,3 @@ def env(_: CommandContext, args: list[str]) -> str:
             env_consent.forget()
             return f"{shown_path(path)} may not select models and addresses."
     raise BadUsage("%chat env takes no arguments, `allow` or `forget`.")
-
-
-COMMANDS: dict[str, Command] = {"env": env}

@@ -12,9 +12,10 @@ from nbtool.chat.history_hosts import describe_recipient
 from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
-from nbtool.magics.commands.context import Command, CommandContext, describe_maps, format_sentences, format_table
+from nbtool.magics.commands.context import CommandContext, describe_maps, format_sentences, format_table
 from nbtool.magics.commands.files.recordings import describe_recording
 from nbtool.magics.commands.serve import describe_client
+from nbtool.magics.commands.state.doctor import doctor
 from nbtool.magics.commands.state.model_table import list_models
 from nbtool.magics.commands.state.tool_gates import describe_gates
 from nbtool.magics.commands.turns.branches import count_versions
@@ -48,11 +49,19 @@ RESULT_BYTES = "result_bytes"
 """The setting that is a number of bytes, and is shown with its unit."""
 
 
-def status(context: CommandContext, _: list[str]) -> str:
+CHECK = "--check"
+"""Tries what this front end and kernel can do, instead of showing the chat."""
+
+
+def status(context: CommandContext, args: list[str]) -> str:
     """Show the model, settings and tools, and what has been sent.
 
-    Also the plugins, the variables, the sources of settings, and what has left this kernel for which host.
+    Also what waits for a decision, the plugins, the variables, the sources of settings, and what has left this kernel
+    for which host. `status --check` tries what this front end and kernel can do, with a line of advice for each;
+    nothing is sent to a model.
     """
+    if CHECK in args:
+        return doctor(context, [])
     chat = context.chat
     turns = [node.turn for node in chat.tree.active_path if node.turn]
     rows = [
@@ -65,6 +74,7 @@ def status(context: CommandContext, _: list[str]) -> str:
         ("variables", "" if chat.exposed_variables() else "none"),
         *((f"  {entry.name}", _visibility(chat, entry)) for entry in chat.exposed_variables()),
         ("results", _results(chat)),
+        ("waiting", _waiting(context)),
         ("turns", ". ".join(filter(None, [_count_turns(chat, len(turns)), describe_maps()]))),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
         *_cost(chat, turns),
@@ -92,7 +102,14 @@ def models(context: CommandContext, args: list[str]) -> str:
 
 
 def tools(context: CommandContext, _: list[str]) -> str:
-    """List the tools and when they need approval."""
+    """List the tools, when they need approval, and the variables.
+
+    The variables are those that are exposed, and the results for `bind`, each as the model sees it.
+    """
+    return f"{_tools(context)}\n\n{variables(context, [])}"
+
+
+def _tools(context: CommandContext) -> str:
     source = context.chat.tools
     rows = [(tool.display_name, describe_gates(tool)) for tool in source.tools().values() if not tool.unfit_reason]
     shown = (
@@ -110,21 +127,6 @@ def variables(context: CommandContext, _: list[str]) -> str:
     rows = [(entry.name, _visibility(context.chat, entry)) for entry in context.chat.exposed_variables()]
     rows += [(entry.name, f"{entry.kind}: {context.chat.variables.describe(entry.name)}") for entry in results]
     return format_table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
-
-
-def use(context: CommandContext, args: list[str]) -> str:
-    """Use another chat in cells without `-c`: `use [NAME]`.
-
-    NAME is a conversation of this kernel, or a `Chat` of the notebook.
-    """
-    match args:
-        case []:
-            return f"Cells without `-c` use the chat {context.kernel.current!r}."
-        case [name]:
-            context.kernel.use(name)
-            return f"Cells without `-c` now use the chat {name!r} ({context.kernel.chat(name).model.name})."
-        case _:
-            raise BadUsage("%chat use takes the name of a chat.", fix="`%chat use NAME`")
 
 
 def config(context: CommandContext, args: list[str]) -> str:
@@ -149,16 +151,6 @@ def config(context: CommandContext, args: list[str]) -> str:
             )
 
 
-COMMANDS: dict[str, Command] = {
-    "status": status,
-    "models": models,
-    "tools": tools,
-    "vars": variables,
-    "config": config,
-    "use": use,
-}
-
-
 def _in_force(context: CommandContext, name: str) -> Setting[str]:
     """Return a setting as it is shown; of the bound of results the one in force, which a chat may have of its own."""
     setting = context.kernel.settings.setting(name)
@@ -167,6 +159,17 @@ def _in_force(context: CommandContext, name: str) -> Setting[str]:
     count = context.chat.variables.max_bytes
     own = "default" if count == MAX_BYTES else "set by the chat"
     return Setting(f"{format_size(count)}, {count_of(count, 'byte')}", setting.source if setting.value else own)
+
+
+def _waiting(context: CommandContext) -> str:
+    """Return how many calls wait for a decision, and how many turns go on without a cell."""
+    chat = context.chat
+    count, turns = (
+        len(chat.approvals.pending()),
+        [one for one in chat.running_turns if not one.caller_thread.is_attached],
+    )
+    calls = f"{count_of(count, 'call')}: `%chat approvals` lists {'it' if count == 1 else 'them'}" if count else "none"
+    return f"{calls}; {count_of(len(turns), 'turn')} in the background" if turns else calls
 
 
 def _count_turns(chat: Chat, active: int) -> str:

@@ -1,4 +1,4 @@
-"""Pending questions and their decisions: `approvals`, `approve`, `deny`, `wait`, `cancel`."""
+"""Pending questions and their decisions: `approvals`, `approve`, `deny`, `wait`, `stop`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nbtool.errors import BadUsage
 from nbtool.ids import short_id
 from nbtool.loop import wait_for_future
 from nbtool.magics.cell.endings import stop_cell
-from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.magics.commands.context import CommandContext, format_table
 from nbtool.magics.commands.turns.show import show
 from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.magics.views.pageless_views import SHOWN_DIGEST
@@ -32,8 +32,8 @@ MIN_QUESTION_CHARS = 8
 ID = re.compile(rf"[0-9a-f]{{{MIN_QUESTION_CHARS},}}")
 """What `deny` takes for an id, and not for the beginning of a reason."""
 
-CANCEL_SECONDS = 10.0
-"""How long `cancel` waits for a stopped turn to end."""
+STOP_SECONDS = 10.0
+"""How long `stop` waits for a stopped turn to end."""
 
 WAIT = "--wait"
 BACKGROUND_NOTE = (
@@ -85,13 +85,11 @@ def deny(context: CommandContext, args: list[str]) -> str:
     return _decide(context, chat, question, question.denial(reason), waits=WAIT in args)
 
 
-def wait(context: CommandContext, args: list[str]) -> str:
+def wait(context: CommandContext, _: list[str]) -> str:
     """Wait for the background turn.
 
     Until it ends or needs a decision; its synchronous tools run in this cell.
     """
-    if args:
-        raise BadUsage("%chat wait takes no arguments.")
     if not (turns := context.chat.running_turns):
         return "No turn of this chat is running in the background."
     return (
@@ -101,29 +99,20 @@ def wait(context: CommandContext, args: list[str]) -> str:
     )
 
 
-def cancel(context: CommandContext, args: list[str]) -> str:
+def stop(context: CommandContext, _: list[str]) -> str:
     """Stop the parked and background turns of the chat.
 
-    Partial output is kept.
+    All of them: those whose cell has ended, because a call waits or because the cell was interrupted. Their partial
+    output is kept. A turn whose cell runs is stopped by *Stop* or by the kernel's interrupt; `-c NAME stop` stops those
+    of another chat.
     """
-    if args:
-        raise BadUsage("%chat cancel takes no arguments.", fix="`%chat -c NAME cancel` selects another chat.")
     turns = [turn for turn in context.chat.running_turns if not turn.caller_thread.is_attached]
     for turn in turns:
         turn.abort()
     for turn in turns:
         with suppress(TimeoutError):
-            wait_for_future(turn.done, CANCEL_SECONDS)
+            wait_for_future(turn.done, STOP_SECONDS)
     return "Stopped." if turns else "No turn of this chat is parked or running in the background."
-
-
-COMMANDS: dict[str, Command] = {
-    "approvals": approvals,
-    "approve": approve,
-    "deny": deny,
-    "wait": wait,
-    "cancel": cancel,
-}
 
 
 def _waiting(context: CommandContext) -> list[tuple[Chat, Question]]:

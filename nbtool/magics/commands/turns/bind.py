@@ -9,7 +9,7 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.journal.chat_use import use_chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.magics.commands.context import Command, CommandContext, find_turn
+from nbtool.magics.commands.context import CommandContext, find_turn
 from nbtool.magics.names.continued_chat import called_and_absent, steps
 from nbtool.magics.names.earlier_names import Needs
 from nbtool.magics.names.recorded_result import recorded_result
@@ -36,9 +36,6 @@ def bind(context: CommandContext, args: list[str]) -> str:
             return _bind(context, reference, name, args)
         case _:
             raise BadUsage("%chat bind takes a reference and a name, if any.", fix=USAGE)
-
-
-COMMANDS: dict[str, Command] = {"bind": bind}
 
 
 def _bind(context: CommandContext, reference: str, name: list[str], args: list[str], turn: str = "") -> str:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
-from nbtool.chat.conversation import Conversation
+from nbtool.chat.conversation import BRANCH_MARK, Conversation
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
-from nbtool.magics.commands.context import Command, CommandContext, format_table
+from nbtool.magics.commands.context import CommandContext, format_table
 from nbtool.text import count_of
+
+BELOW_FLAG = "--below"
+"""Deletes all versions of a turn and the turns after it."""
+
+_EXISTING = re.compile(rf"{BRANCH_MARK}[0-9]+|[0-9]+\.[0-9]+")
+"""A branch of the list of branches, or a version of a turn: what `branch` switches to."""
 
 MAX_PROMPT = 60
 """Characters of a prompt shown in lists."""
 
 
 def branch(context: CommandContext, args: list[str]) -> str:
-    """Continue after a turn in a new branch: `branch [TURN]`.
+    """Start a branch after a turn, or switch: `branch [TO]`.
 
-    Without TURN, the next turn stands beside the last one. The turns after TURN are kept and no longer sent; `switch`
-    goes back to them.
+    TO is a turn, by its number or id: the next turn follows it, and the turns after it are kept and no longer sent.
+    Without TO, the next turn stands beside the last one. Or TO is a branch as `%chat history` lists it, such as `b2`,
+    or a version, such as `2.1` (version 1 of turn 2): the chat switches to it, and goes on after its last turn.
     """
-    turn, line = _single_word(args, "branch [TURN]", may_lack=True), context.chat.tree.active_path
+    turn, line = _single_word(args, "branch [TURN|BRANCH|VERSION]", may_lack=True), context.chat.tree.active_path
+    if turn and _EXISTING.fullmatch(turn):
+        return switch(context, [turn])
     node = context.chat.branch(turn)
     start = f"The next turn follows {_label(context, node)}." if node else "The next turn starts the conversation."
     return f"{start}{way_back(context, line)}"
@@ -33,8 +43,8 @@ def branch(context: CommandContext, args: list[str]) -> str:
 def switch(context: CommandContext, args: list[str]) -> str:
     """Switch to a branch or a version of a turn: `switch TURN`.
 
-    A branch is selected by its number in `%chat history` or by one of its turns. `2.1` is version 1 of turn 2. The next
-    turn follows its last turn, and only its turns are sent.
+    A branch is selected as `%chat history` lists it (`b2`, or `2` alone) or by one of its turns. `2.1` is version 1
+    of turn 2. The next turn follows its last turn, and only its turns are sent.
     """
     node = context.chat.switch(_single_word(args, "switch BRANCH") or "")
     path = context.chat.tree.active_path
@@ -91,8 +101,8 @@ def delete(context: CommandContext, args: list[str]) -> str:
 
     With --below, all its versions and every turn after it; `undo` restores them.
     """
-    below = "--below" in args
-    turn = _single_word([arg for arg in args if arg != "--below"], "delete TURN [--below]")
+    below = BELOW_FLAG in args
+    turn = _single_word([arg for arg in args if arg != BELOW_FLAG], f"delete TURN [{BELOW_FLAG}]")
     _, version = context.chat.find_turn(turn)
     before, label = count_versions(context.chat.conversation), turn_label(context.chat, version)
     context.chat.delete(version, below=below)
@@ -114,8 +124,8 @@ def branches(chat: Conversation, *, has_ids: bool = False) -> str:
         prompt = one_line(apart.turn.prompt.text, MAX_PROMPT) if apart.turn else ""
         turns = "turn" if len(path) == 1 else "turns"
         end_id = turn_id(end.turn, has_ids) if end.turn else ""
-        rows.append((f"{mark} {number}", f"{len(path)} {turns}; {prompt}{end_id}"))
-    return "Branches (`%chat switch NUMBER`):\n" + format_table(*rows)
+        rows.append((f"{mark} {BRANCH_MARK}{number}", f"{len(path)} {turns}; {prompt}{end_id}"))
+    return f"Branches (`%chat branch {BRANCH_MARK}2` switches to the second):\n{format_table(*rows)}"
 
 
 def way_back(context: CommandContext, line: Sequence[Node[Turn]]) -> str:
@@ -123,23 +133,12 @@ def way_back(context: CommandContext, line: Sequence[Node[Turn]]) -> str:
     last = line[-1].turn if line else None
     if last is None or line[-1] in context.chat.tree.active_path:
         return ""
-    return f" `%chat switch {short_id(last.turn_id)}` goes back to the line that was active until now."
+    return f" `%chat branch {short_id(last.turn_id)}` goes back to the line that was active until now."
 
 
 def turn_id(turn: Turn, has_ids: bool) -> str:
     """Return the id of a turn for the end of its line; empty where it is not asked for."""
     return f"  [{turn.turn_id}]" if has_ids else ""
-
-
-COMMANDS: dict[str, Command] = {
-    "branch": branch,
-    "switch": switch,
-    "hide": hide,
-    "unhide": unhide,
-    "pin": pin,
-    "unpin": unpin,
-    "delete": delete,
-}
 
 
 def _single_word(args: list[str], usage: str, *, may_lack: bool = False) -> str | None:

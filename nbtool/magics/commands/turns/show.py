@@ -14,7 +14,7 @@ from nbtool.blocks.render.whole_conversation import ConversationTurn
 from nbtool.blocks.render.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.context import Command, CommandContext, describe_empty, find_turn
+from nbtool.magics.commands.context import CommandContext, describe_empty, find_turn
 from nbtool.magics.commands.past_chats.reopen import read_turn
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.kernel.cell_messages import has_front_end
@@ -82,9 +82,6 @@ def conversation_turns(context: CommandContext) -> list[ConversationTurn]:
     return [
         ConversationTurn(turn.prompt.text, turn.transcript().document(), _cells(turn, context.cells)) for turn in turns
     ]
-
-
-COMMANDS: dict[str, Command] = {"show": show}
 
 
 def _bytes(context: CommandContext, turn_id: str, key: str) -> bytes | None:

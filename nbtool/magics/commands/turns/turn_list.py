@@ -9,7 +9,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation.restore import Interrupted
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
-from nbtool.magics.commands.context import Command, CommandContext, describe_empty, format_table
+from nbtool.magics.commands.context import CommandContext, describe_empty, format_table
 from nbtool.magics.commands.past_chats.journal_admin import history_admin
 from nbtool.magics.commands.turns.branches import branches, turn_id, way_back
 from nbtool.magics.views.served import client_of
@@ -26,7 +26,7 @@ def history(context: CommandContext, args: list[str]) -> str:
 
     A turn is selected by its number wherever a command takes one, a version of it as `2.1`. With `--ids`, each line
     ends with the id of its turn, which also another kernel knows. With other arguments, query the journal of all
-    chats: `history chats [--all]` lists them, `history search TEXT` finds turns, `history frame [NAME]` binds a data
+    chats: `history list [--all]` lists them, `history search TEXT` finds turns, `history frame [NAME]` binds a data
     frame of turns; `history vacuum [DAYS]` and `history erase all|ID` delete from it.
     """
     has_ids = args == [IDS]
@@ -41,14 +41,11 @@ def history(context: CommandContext, args: list[str]) -> str:
 def new(context: CommandContext, _: list[str]) -> str:
     """Start a new conversation; the former one is kept.
 
-    It stays as a branch of this chat, to which `switch` goes back; model, tools and variables stay too.
+    It stays as a branch of this chat, to which `branch` goes back; model, tools and variables stay too.
     """
     line = context.chat.tree.active_path
     context.chat.new()
     return f"The next cell starts a new conversation.{way_back(context, line)}"
-
-
-COMMANDS: dict[str, Command] = {"history": history, "new": new}
 
 
 def _turn_line(number: int, node: Node[Turn], turn: Turn, has_ids: bool) -> str:

@@ -6,7 +6,7 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.cell.notebook_session import notebook_of_cell
-from nbtool.magics.commands.context import Command, CommandContext, find_turn
+from nbtool.magics.commands.context import CommandContext, find_turn
 from nbtool.magics.commands.turns.branches import count_versions, turn_label
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.views.shown_turns import shown_turns
@@ -50,9 +50,6 @@ def undo_turn(context: CommandContext, turn: Turn, *, replace: bool = False) -> 
 def undo_command(context: CommandContext, turn: Turn) -> str:
     """Return the line that undoes what a turn changed."""
     return CellSource(context.name, context.kernel.magic).turn_command("undo", turn)
-
-
-COMMANDS: dict[str, Command] = {"undo": undo}
 
 
 def _last_changing(context: CommandContext, chat: Chat) -> Turn | None:

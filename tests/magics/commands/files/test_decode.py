@@ -22,7 +22,7 @@ STREAM = {
 
 
 def decode_words(words: list[str]) -> str:
-    return COMMANDS["decode"](cast(CommandContext, None), words)  # reads a file, and nothing of the kernel
+    return COMMANDS["decode"].run(cast(CommandContext, None), words)  # reads a file, and nothing of the kernel
 
 
 @pytest.mark.parametrize("wire", STREAM)

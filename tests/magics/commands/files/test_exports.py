@@ -236,7 +236,7 @@ def test_the_ending_of_a_file_is_its_format(
     ],
 )
 def test_a_wrong_export_says_what_there_is(chat_shell: Any, capsys: pytest.CaptureFixture[str], words: str) -> None:
-    assert "export md|json|code|ipynb [FILE] [--overwrite]" in command_error(chat_shell, words, capsys)
+    assert "export md|json|ipynb|py [FILE] [--overwrite]" in command_error(chat_shell, words, capsys)
 
 
 def test_the_foot_of_an_exported_turn_names_the_host_and_the_cost_as_the_footer_of_its_widget(

@@ -37,17 +37,17 @@ def test_a_branch_replaces_what_followed_and_the_history_lists_both(
     first, second, third = ids(chat_shell)
 
     assert run_command(chat_shell, f"branch {first}", capsys) == (
-        f"The next turn follows turn 1 (one). `%chat switch {short_id(third)}`"
+        f"The next turn follows turn 1 (one). `%chat branch {short_id(third)}`"
         " goes back to the line that was active until now.\n"
     )
     chat_shell.run_cell("%%chat -q\nTWO")
     history = run_command(chat_shell, "history --ids", capsys)
 
-    assert "  1  3 turns; two\n* 2  2 turns; TWO\n" in run_command(chat_shell, "history", capsys)
+    assert "  b1  3 turns; two\n* b2  2 turns; TWO\n" in run_command(chat_shell, "history", capsys)
     assert line(chat_shell) == ["one", "TWO"]
-    assert f"  1  3 turns; two  [{third}]" in history
-    assert f"* 2  2 turns; two  [{ids(chat_shell)[1]}]" not in history
-    assert f"* 2  2 turns; TWO  [{ids(chat_shell)[1]}]" in history
+    assert f"  b1  3 turns; two  [{third}]" in history
+    assert f"* b2  2 turns; two  [{ids(chat_shell)[1]}]" not in history
+    assert f"* b2  2 turns; TWO  [{ids(chat_shell)[1]}]" in history
     assert second not in ids(chat_shell)
 
 
@@ -64,7 +64,7 @@ def test_the_command_that_leaves_a_line_names_the_one_that_goes_back(
 ) -> None:
     said = run_command(chat_shell, command, capsys)
     again = run_command(chat_shell, f"branch {ids(chat_shell)[-1]}" if ids(chat_shell) else command, capsys)
-    way_back = re.search(r"`%chat (switch \w+)` goes back", said)
+    way_back = re.search(r"`%chat (branch \w+)` goes back", said)
     assert way_back
     run_command(chat_shell, way_back[1], capsys)
 

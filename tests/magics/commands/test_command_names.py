@@ -1,0 +1,191 @@
+"""The commands of `%chat` that took over others: each does what those did, and help, Tab and refusals say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool.magics.commands.command_table import FORMER
+from nbtool.magics.commands.dispatch import COMMANDS, help_text
+from tests.magics.commands.saying import run_command
+from tests.magics.parking import ParkingChat
+
+
+def chat_of(shell: Any, name: str = "main") -> Any:
+    return shell.magics_manager.registry["ChatMagics"].chats[name]
+
+
+@pytest.fixture
+def asked(shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Give a shell whose chat has three turns: `one`, `two` and `three`."""
+    monkeypatch.chdir(tmp_path)
+    for word in ("one", "two", "three"):
+        assert shell.run_cell(f"%%chat -q -m practice:fast\n{word}").success
+    return shell
+
+
+def prompts(shell: Any) -> list[str]:
+    return [node.turn.prompt.text for node in chat_of(shell).tree.active_path]
+
+
+@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if command.instead])
+def test_a_former_command_names_what_it_is_called_now(
+    shell: Any, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    said = " ".join(run_command(shell, f"help {name}", capsys).split())
+
+    assert said.endswith(f"A former name: now `{COMMANDS[name].instead}`.")
+    assert COMMANDS[name].heading == FORMER
+    words = COMMANDS[name].instead.split()
+    assert words[0] != "%chat" or not COMMANDS[words[1]].instead
+
+
+def test_every_command_has_a_heading_and_a_help() -> None:
+    assert all(command.heading and help_text(command).endswith(".") for command in COMMANDS.values())
+    assert all((command.heading == FORMER) is bool(command.instead) for command in COMMANDS.values())
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ("doctor", "status --check"),
+        ("history chats", "history list"),
+        ("history chats --all", "history list --all"),
+        ("cancel", "stop"),
+        ("code", "export py --cell 3"),
+        ("code 2", "export py --cell 2"),
+        ("code --all", "export py --cell"),
+        ("replay missing.json", "record missing.json --only"),
+    ],
+)
+def test_the_new_name_does_what_the_former_one_did(
+    asked: Any, capsys: pytest.CaptureFixture[str], former: str, now: str
+) -> None:
+    def said(words: str) -> str:
+        capsys.readouterr()
+        asked.run_cell(f"%chat {words}")
+        return "".join(capsys.readouterr()).replace("%chat replay takes", "%chat record takes")
+
+    assert said(now) == said(former) != ""
+
+
+def test_tools_also_lists_the_variables(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = run_command(shell, "tools", capsys)
+    shell.run_cell("%%chat -q -m practice:fast -t double -v frame\nHello")
+    tools, _, variables = run_command(shell, "tools", capsys).partition("\n\n")
+
+    assert "No tools." in empty
+    assert "No variables." in empty
+    assert tools.startswith("double  runs without asking")
+    assert variables == run_command(shell, "vars", capsys)
+    assert "frame" in variables
+
+
+def test_branch_continues_after_a_turn_and_switches_to_a_branch_or_a_version(
+    asked: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command(asked, "branch 1", capsys)
+    asked.run_cell("%%chat -q\nother")
+    beside = prompts(asked)
+    run_command(asked, "branch b1", capsys)
+    first = prompts(asked)
+    run_command(asked, "branch b2", capsys)
+    second = prompts(asked)
+    run_command(asked, f"branch {chat_of(asked).tree.branches()[0].turn.turn_id}", capsys)
+
+    assert (beside, first, second) == (["one", "other"], ["one", "two", "three"], ["one", "other"])
+    assert prompts(asked) == ["one", "two", "three"], "after the last turn of a branch, the chat is on that branch"
+
+
+def test_branch_switches_to_a_version_of_a_turn(asked: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert asked.run_cell("%%chat -q --rerun 3").success
+    node = chat_of(asked).tree.active_path[-1]
+    before = node.current
+    said = run_command(asked, "branch 3.1", capsys)
+
+    assert (before, node.current) == (1, 0)
+    assert "version 1 of 2" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("branch b9", "This chat has no branch 9: it has branch 1 only."),
+        ("branch 3.9", "Turn 3 has no version 9: it has one version."),
+        ("branch 1 2", "%chat branch takes one turn, not '1 2'."),
+        ("status --chek", "Unknown option --chek of %chat status. Did you mean --check?"),
+        ("status now", "%chat status takes no arguments, not 'now'. `%chat status [--check]`"),
+        ("stop now", "%chat stop takes no arguments, not 'now'. `%chat stop`"),
+        ("history lists", "Unknown arguments of %chat history: 'lists'."),
+        ("record --only", "--only needs a file to replay."),
+        ("record off --only", "--only needs a file to replay."),
+        ("record a.json --onyl", "Did you mean --only?"),
+        ("export md --cell", "--cell inserts code, of one turn or of all. `%chat export py --cell [TURN]`"),
+        ("export py --cell 1 2", "--cell inserts code, of one turn or of all."),
+        ("open main -m practice:slow", "`%%chat -c main -m practice:slow` changes it."),
+        ("stopp", "Did you mean stop?"),
+    ],
+)
+def test_a_wrong_line_is_refused_in_one_line_with_what_to_write(
+    asked: Any, capsys: pytest.CaptureFixture[str], words: str, expected: str
+) -> None:
+    capsys.readouterr()
+    assert not asked.run_cell(f"%chat {words}").success
+    actual = "".join(capsys.readouterr())
+
+    assert expected in actual
+    assert len(actual.strip().splitlines()) == 1
+
+
+def test_open_makes_a_chat_of_this_kernel_the_one_of_cells_without_a_name(
+    asked: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("weather").write_text("not an export", encoding="utf-8")  # a chat of this kernel comes first
+    asked.run_cell("%%chat -q -c weather -m practice:fast\nrain")
+    said = run_command(asked, "open weather", capsys)
+    asked.run_cell("%%chat -q\nsnow")
+
+    assert said == "Cells without `-c` now use the chat 'weather' (practice:fast).\n"
+    assert [node.turn.prompt.text for node in chat_of(asked, "weather").tree.active_path] == ["rain", "snow"]
+    assert prompts(asked) == ["one", "two", "three"]
+
+
+def test_export_writes_code_as_py(asked: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    asked.run_cell("%%chat -q -t double\nDouble 3 with &`double`.")
+
+    run_command(asked, "export code a.py", capsys)
+    run_command(asked, "export py b.py", capsys)
+    assert Path("a.py").read_text() == Path("b.py").read_text() != ""
+
+
+def test_record_with_only_replays_a_file_and_adds_nothing(asked: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(asked, "record turns.json", capsys)
+    asked.run_cell("%%chat -q --new -m practice:fast\nkept")
+    before = Path("turns.json").read_bytes()
+    said = run_command(asked, "record turns.json --only", capsys)
+    asked.run_cell("%%chat -q --new -m practice:fast -o again\nkept")
+    asked.run_cell("%%chat -q --new -m practice:fast\nnot kept")
+
+    assert "1 turn, nothing is added" in said
+    assert asked.user_ns["again"].replayed
+    assert Path("turns.json").read_bytes() == before
+
+
+def test_status_says_what_waits_and_stop_stops_it(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def waiting() -> str:
+        rows = run_command(shell, "-c pay status", capsys).splitlines()
+        return next(row.removeprefix("waiting").strip() for row in rows if row.startswith("waiting"))
+
+    parking = ParkingChat()
+    shell.magics_manager.registry["ChatMagics"].chats["pay"] = parking.chat
+    empty = waiting()
+    turn = parking.park()
+    parked = waiting()
+    said = run_command(shell, "-c pay stop", capsys)
+
+    assert empty == waiting() == "none"
+    assert parked == "1 call: `%chat approvals` lists it; 1 turn in the background"
+    assert (said, turn.status) == ("Stopped.\n", "cancelled")
+    assert run_command(shell, "-c pay stop", capsys) == "No turn of this chat is parked or running in the background.\n"
