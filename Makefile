@@ -31,7 +31,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules reports lab lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
+.PHONY: help modules reports commands lab lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -79,6 +79,8 @@ docs: build/.nbtool ## write the API reference to build/docs
 	$(BIN)/python docs/reference.py build/docs
 modules: build/.nbtool ## write docs/modules.md, the list of all modules, from their docstrings
 	$(BIN)/python docs/modules.py
+commands: build/.nbtool ## write docs/commands.md, the flags, commands and settings, from the tables of the source
+	$(BIN)/python docs/commands.py
 reports: build/.nbtool ## write docs/reports.md, the situations of public reports that tests hold, from their docstrings
 	$(BIN)/python docs/reports.py
 screenshots: build/.old install-chromium ## write screenshots of the view to build/shots

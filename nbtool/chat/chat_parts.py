@@ -65,12 +65,12 @@ class ChatParts:
         return replace(self, variables=variables, variable_tools=variable_tools(variables, writable=self.keeps_notes))
 
     def checkpoint(self) -> Callable[[], None]:
-        """Return a function that restores the current model, system text, tools and exposed names."""
-        model, system, notes = self.model, self.system, self.variable_tools
+        """Return a function that restores the current model, system text, options, tools and exposed names."""
+        model, system, notes, options = self.model, self.system, self.variable_tools, self.options
         tools, variables = self.tools.checkpoint(), self.variables.checkpoint()
 
         def put_back() -> None:
-            self.model, self.system, self.variable_tools = model, system, notes
+            self.model, self.system, self.variable_tools, self.options = model, system, notes, options
             tools()
             variables()
 

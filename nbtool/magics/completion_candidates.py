@@ -53,6 +53,12 @@ def flags(actions: Iterable[argparse.Action]) -> Candidates:
 
 def flag_values(chats: KernelChats, action: argparse.Action, fragment: str) -> Candidates:
     """Return what can follow a flag."""
+    from nbtool.magics.flags.flag_table import TAKE_AWAY, TAKEN_AWAY  # noqa: PLC0415 - the same
+
+    if action.dest in TAKEN_AWAY and fragment.startswith(TAKE_AWAY):
+        return {f"{TAKE_AWAY}{name}": kind for name, kind in _VALUES[TAKEN_AWAY[action.dest]](chats).items()}
+    if action.dest == "set":
+        return _setting_values(chats, fragment)
     if action.choices:
         return dict.fromkeys(map(str, action.choices), _describe("value", action.help))
     if action.dest in ("tool", "no_tool") and "." in fragment:
@@ -133,7 +139,10 @@ def tools(chats: KernelChats) -> Candidates:
     from nbtool.toolsets import STANDARD  # noqa: PLC0415 - the same
 
     standard = {f"{STANDARD_PREFIX}{name}": "toolset" for name in STANDARD}
-    return mentioned_tools(chats) | {NOTES: _describe("toolset", "the model's own notes")} | standard
+    from nbtool.magics.flags.provider_choice import PROVIDER_NAMES  # noqa: PLC0415 - the same
+
+    of_provider = dict.fromkeys(PROVIDER_NAMES, _describe("tool", "run by the provider"))
+    return of_provider | mentioned_tools(chats) | {NOTES: _describe("toolset", "the model's own notes")} | standard
 
 
 def mentioned_tools(chats: KernelChats) -> Candidates:
@@ -272,6 +281,25 @@ def _settings(chats: KernelChats) -> Candidates:
     return {name: _describe("setting", trait.help) for name, trait in chats.settings.traits(config=True).items()}
 
 
+def _setting_values(chats: KernelChats, fragment: str) -> Candidates:
+    """Return `KEY=` for each setting, or `KEY=VALUE` for the values of the one that is written."""
+    from traitlets import Bool, Enum  # noqa: PLC0415 - the same
+
+    name, equals, _ = fragment.partition("=")
+    traits = chats.settings.traits(config=True)
+    if not equals:
+        return {f"{name}=": kind for name, kind in _settings(chats).items()}
+    trait = traits.get(name)
+    values = trait.values if isinstance(trait, Enum) else ("true", "false") if isinstance(trait, Bool) else ()
+    return {f"{name}={value}": "value" for value in (*(values or ()), "default")} if trait else {}
+
+
+def exposed(chats: KernelChats) -> Candidates:
+    """Return the variables that the current chat has."""
+    chat = chats.chats.get(chats.current)
+    return {entry.name: "variable" for entry in chat.exposed_variables()} if chat else {}
+
+
 _ARGUMENTS: dict[Value, Callable[[KernelChats], Candidates]] = {
     "call": _pending_questions,
     "chat": other_chats,
@@ -287,7 +315,7 @@ _VALUES: dict[str, Callable[[KernelChats], Candidates]] = {
     "no_tool": removable_tools,
     "var": variables,
     "read": variables,
-    "hide": variables,
+    "hide": exposed,
     "attach": variables,
     "as_": types,
     "rerun": turns,

@@ -20,9 +20,11 @@ from nbtool.magics.commands import dispatch
 from nbtool.magics.commands.context import CommandContext, wrap_for_page
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.env_question import with_consent
+from nbtool.magics.flags.cell_settings import apply_for_cell
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, ChatSettings
 from nbtool.magics.flags.config import NbTool
-from nbtool.magics.flags.flag_parser import MAX_LINE, cell_parser, parse, split_words
+from nbtool.magics.flags.flag_parser import MAX_LINE, parse, split_words
+from nbtool.magics.flags.flag_table import cell_parser
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CellContext
 from nbtool.magics.notebook.own_magic import MISPLACED
@@ -129,7 +131,9 @@ class KernelChats:
 
     def run_cell(self, line_text: str, body: str, cells: CellContext | None = None) -> None:
         """Run `%%chat`; `cells` are those of the notebook that its prompt contains, whatever its flags say."""
-        flags = self.settings.fill(parse(self.parser, line_text))
+        flags = parse(self.parser, line_text)
+        settings = self.settings.for_cell(flags.set) if flags.set else self.settings
+        flags = settings.fill(flags)
         flags.cell_context = cells
         if flags.help:
             print(self.parser.format_help())  # noqa: T201 - the requested output
@@ -148,7 +152,7 @@ class KernelChats:
             former.check_idle()
             del self.chats[flags.chat]
         try:
-            self._run(flags, body)
+            self._run(flags, body, settings)
         except NbtoolError:  # refused before anything was sent
             if flags.new and former:
                 self.chats[flags.chat] = former
@@ -161,7 +165,7 @@ class KernelChats:
         is_repeated = any(turn is not None for turn in (flags.rerun, flags.edit, flags.resume, flags.re_execute))
         return not is_repeated and not any(chat.tree.roots for chat in self.chats.values())
 
-    def _run(self, flags: Flags, body: str) -> None:
+    def _run(self, flags: Flags, body: str, settings: NbTool) -> None:
         for turn in filter(None, (flags.rerun, flags.edit, flags.resume, flags.re_execute)):
             context, note = reopen_chat_of(CommandContext(self, flags.chat), turn)
             flags.chat = context.name
@@ -170,23 +174,16 @@ class KernelChats:
         chat = self.chat(flags.chat)
         use_chat(chat.chat_id)
         self._report_replaced(flags.chat)
-        flags.default_model = self.default_model(flags.chat)
-        if flags.model in (None, DEFAULT_MODEL):
-            self._require_model(chat)
-        if flags.dry_run:
-            work: Callable[[], object] = partial(dry_run, self.shell, chat, self.names, flags, body, self.magic)
-        else:
-            work = partial(run_cell, self.shell, chat, self.names, flags, body, self.magic)
-        with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
-
-    def _require_model(self, chat: Chat) -> None:
-        """Refuse to send the name of a model that was chosen for another host to the address of the settings."""
-        address = self.settings.base_url
-        if address and not self.settings.model and chat.model.model_id is None and chat.model.base_url == address:
-            raise BadUsage(
-                "`NbTool.base_url` is set, but no model for it.",
-                fix='Name one: `%config NbTool.model = "NAME"`. `%chat models` lists those of the server.',
-            )
+        applied = self._applied[flags.chat]
+        with apply_for_cell(applied, chat, self.settings, settings, flags):
+            flags.default_model = applied.default_model(settings)
+            if flags.model in (None, DEFAULT_MODEL):
+                _require_model(chat, settings)
+            if flags.dry_run:
+                work: Callable[[], object] = partial(dry_run, self.shell, chat, self.names, flags, body, self.magic)
+            else:
+                work = partial(run_cell, self.shell, chat, self.names, flags, body, self.magic)
+            with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
 
     def run_line(self, line_text: str) -> None:
         """Run `%chat`.
@@ -226,6 +223,16 @@ class KernelChats:
                 else ""
             )
             print(f"{name!r} is now the Chat of this name in the notebook.{where}")  # noqa: T201 - a notice for the person
+
+
+def _require_model(chat: Chat, settings: NbTool) -> None:
+    """Refuse to send the name of a model that was chosen for another host to the address of the settings."""
+    address = settings.base_url
+    if address and not settings.model and chat.model.model_id is None and chat.model.base_url == address:
+        raise BadUsage(
+            "`NbTool.base_url` is set, but no model for it.",
+            fix='Name one: `%config NbTool.model = "NAME"`. `%chat models` lists those of the server.',
+        )
 
 
 def _extract_chat_name(args: list[str]) -> tuple[str | None, list[str]]:

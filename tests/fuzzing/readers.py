@@ -445,6 +445,8 @@ EXCLUDED: dict[str, str] = {
     "unknown_part": "writes what was parsed already as JSON",
     "cited_passage": "takes the first characters of a text, of a bounded number",
     "with_article": "looks at the first letter",
+    "takes": "looks up a command in a table",
+    "name_definition": "looks up fields of what was parsed already",
     "split_batches": "passes the start of a text on to the last delta",
     **dict.fromkeys(
         ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination",

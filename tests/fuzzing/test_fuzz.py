@@ -15,7 +15,8 @@ import pytest
 from nbtool.blocks.render.markdown import render
 from nbtool.errors import BadUsage, NbtoolError, ToolError
 from nbtool.event_json import dump_event, load_event
-from nbtool.magics.flags.flag_parser import cell_parser, mentions, parse
+from nbtool.magics.flags.flag_parser import mentions, parse
+from nbtool.magics.flags.flag_table import cell_parser
 from nbtool.tools.values.sanitize import strip_controls
 from nbtool.tools.variables.references import resolve
 from nbtool.tools.variables.store import Variables

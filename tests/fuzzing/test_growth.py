@@ -21,7 +21,8 @@ from nbtool.blocks.render.terminal import Terminal
 from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks, without_controls
 from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
-from nbtool.magics.flags.flag_parser import cell_parser, mentions, parse
+from nbtool.magics.flags.flag_parser import mentions, parse
+from nbtool.magics.flags.flag_table import cell_parser
 from nbtool.plugins.answer_json import find_values
 from nbtool.plugins.masks import Masks
 from nbtool.plugins.pii_patterns import PII_TYPES, select_types

@@ -97,9 +97,54 @@ def test_tab_says_the_kind_and_one_line_of_help(shell: Any, kinds: Any) -> None:
     assert kinds("%%chat -c wea") == {"weather": "chat"}
 
 
+def test_tab_offers_what_can_be_taken_away_after_the_mark(shell: Any, tab: Any) -> None:
+    shell.run_cell("%%chat -q -m practice:fast -t double -v frame\nHello")
+
+    assert tab("%%chat -t !dou") == {"!double"}
+    assert tab("%%chat -v !") == tab("%%chat --read !") == {"!frame"}
+    assert "web_search" in tab("%%chat -t web")
+
+
+def test_tab_offers_settings_and_their_values_after_set(kinds: Any) -> None:
+    assert set(kinds("%%chat --set max_r")) == {"max_repeats=", "max_rounds="}
+    assert kinds("%%chat --set max_rou")["max_rounds="].startswith("setting: Maximum requests")
+    assert set(kinds("%%chat --set approve=")) == {
+        f"approve={value}" for value in ("ask", "later", "auto", "deny", "input", "park", "default")
+    }
+    assert set(kinds("%%chat --set quiet=true stream=")) == {"stream=true", "stream=false", "stream=default"}
+    assert kinds("%%chat --set nosuch=") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("%chat help sto", {"stop"}),
+        ("%chat history er", {"erase"}),
+        ("%chat approvals ", {"revoke"}),
+        ("%chat env ", {"allow", "forget"}),
+        ("%chat status --", {"--check"}),
+        ("%chat record --", {"--only"}),
+        ("%chat export p", {"py"}),
+        ("%chat export --c", {"--cell"}),
+        ("%chat cancel ", set()),
+        ("%chat nosuch ", set()),
+    ],
+)
+def test_tab_after_a_command_offers_its_words_and_options(
+    tab: Any, text: str, expected: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert tab(text) - {"-c"} == expected
+
+
+def test_tab_says_what_replaces_a_former_command(kinds: Any) -> None:
+    assert kinds("%chat canc") == {"cancel": "command: Now `%chat stop`."}
+
+
 def test_tab_says_the_kind_of_everything_that_it_offers(shell: Any, kinds: Any) -> None:
     from nbtool.magics.commands.dispatch import COMMANDS
-    from nbtool.magics.flags.flag_parser import cell_parser
+    from nbtool.magics.flags.flag_table import cell_parser
 
     shell.run_cell("%%chat -q -m practice:fast\nHello")
     flags = [name for action in cell_parser().flags() for name in action.option_strings]

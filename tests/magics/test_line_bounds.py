@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from nbtool.errors import BadUsage
-from nbtool.magics.flags.flag_parser import MAX_LINE, MAX_WORDS, cell_parser, parse
+from nbtool.magics.flags.flag_parser import MAX_LINE, MAX_WORDS, parse
+from nbtool.magics.flags.flag_table import cell_parser
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.events import TurnParked
 from nbtool.loop import background_loop
 from nbtool.magics.cell.approver import PARKED_SECONDS, CellApprover
-from nbtool.magics.flags.flag_parser import cell_parser, parse
+from nbtool.magics.flags.flag_parser import parse
+from nbtool.magics.flags.flag_table import cell_parser
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Approved, Denied, Question, Undecided
 from nbtool.turn_place import TurnPlace

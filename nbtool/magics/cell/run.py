@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 from argparse import Namespace as Flags
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -23,11 +22,13 @@ from nbtool.magics.cell.cell_prompt import prompt_of, trim
 from nbtool.magics.cell.endings import TurnFailed, failed_line, stop_cell
 from nbtool.magics.cell.filled_prompt import describe_unfilled
 from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interrupt
+from nbtool.magics.cell.name_checks import check_hidden, check_unread, find_variable
 from nbtool.magics.cell.notebook_session import notebook_of_cell, uses_cells
 from nbtool.magics.cell.notices import after_start, changes_notice, identify_cell, notices_before
 from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, choose_model
 from nbtool.magics.flags.flag_parser import budget, mentions
+from nbtool.magics.flags.provider_choice import choose_provider_tools
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id, turn_cell_id
 from nbtool.magics.kernel.editor_cells import INPUT_PLACE, WIDGET_SETTING, is_editor_cell
 from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, restore_later_names, settle_names
@@ -66,7 +67,7 @@ def _run(  # noqa: PLR0913 - everything a cell has
     if flags.out:
         names.check_free(flags.out, replace=flags.replace)
     attached, type_ = names.attachments(flags.attach), names.parse_type(flags.as_)
-    model, put_back = chat.model, names.checkpoint(chat)
+    former, put_back = (chat.model, chat.options), names.checkpoint(chat)
     with _restore_when_refused(names, chat):
         configure(chat, names, flags, body)
         cell = turn_cell_id(shell, lambda: notebook.path)
@@ -82,7 +83,7 @@ def _run(  # noqa: PLR0913 - everything a cell has
         if interrupts.is_received or is_stopped:
             raise stop_cell(shell, turn, has_view=not flags.quiet)
     if turn.status in ("error", "timeout"):
-        raise TurnFailed(turn.error, failed_line(shell, flags, turn), _restore_model(chat, model, turn, put_back))
+        raise TurnFailed(turn.error, failed_line(shell, flags, turn), _restore_model(chat, *former, turn, put_back))
     return turn
 
 
@@ -90,7 +91,7 @@ def _request_options(chat: Chat, flags: Flags) -> dict[str, Any]:
     """Return the request options of a cell: of the settings, the chat and its flags, each over the former."""
     tools = {"provider_tools": flags.provider_tool} if flags.provider_tool else {}
     single = ({name: value} for name, value in flags.option)
-    return combine_options(flags.default_options, chat.options, tools, *single)
+    return combine_options(flags.default_options, chat.options, flags.set_options, tools, *single)
 
 
 def _show(  # noqa: PLR0913 - everything a turn and its view need
@@ -168,8 +169,10 @@ def _restore_when_refused(names: NotebookNamespace, chat: Chat) -> Iterator[None
         raise
 
 
-def _restore_model(chat: Chat, former: Model, turn: Turn, put_back: Callable[[], None]) -> str:
+def _restore_model(chat: Chat, former: Model, options: dict[str, Any], turn: Turn, put_back: Callable[[], None]) -> str:
     """Restore a chat's former model if the one named by this cell never answered, and return a note about it.
+
+    The provider's tools that the cell named are not kept either: the model may be none that has them.
 
     If the provider does not know the model, the cell changes nothing else either, and its turn is deleted.
     """
@@ -178,7 +181,9 @@ def _restore_model(chat: Chat, former: Model, turn: Turn, put_back: Callable[[],
     if has_answered:
         return ""
     stays = f" The chat stays with {one_line(former.name, 100)}." if chat.model is not former else ""
-    chat.model = former
+    if chat.options is not options:
+        stays = f"{stays} The provider's tools stay as they were before this cell."
+    chat.model, chat.options = former, options
     if not isinstance(turn.error, ModelNotFound):
         return stays
     chat.delete(turn)
@@ -251,12 +256,14 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
     mentioned = mentions(body)
     model = choose_model(chat.model, flags)
     chat.recorder.endpoint(model, flags.replay)  # raises for an unknown model or a missing key, before any change
+    choose_provider_tools(names, chat, flags)
     tool_names = names.unregistered(chat, mentioned.tools, flags.tool)
     for name in (*flags.var, *flags.read, *mentioned.variables):
         find_variable(names, chat, name, flags.chat)
     exposed = {entry.name for entry in chat.exposed_variables()}  # a mention does not revoke `--read`
     former = former_needs(names, chat)  # a cell may remove them by flags
     check_hidden(flags, exposed, former.variables)
+    check_unread(flags, chat, former.variables)
     chat.model = model
     names.refresh_tools(chat)
     restore_later_names(names, chat, flags)
@@ -272,38 +279,6 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
     if isinstance(verb, Rerun | Resume | Reexecute):
         restore_for_turn(names, chat, chat.find_turn(verb.turn)[1], flags)
     settle_names(names, chat, flags)
-
-
-def find_variable(names: NotebookNamespace, chat: Chat, name: str, chat_name: str) -> None:
-    """Check that the notebook has a variable.
-
-    Raises:
-        BadUsage: it has none of this name; for a stored result of the chat, the error names the command that binds it.
-        UnknownReference: it has none of this name, which is that of a result that was evicted.
-    """
-    try:
-        names.find(name, "variable")
-    except BadUsage as error:
-        chat.variables.check_not_evicted(name)
-        if not any(entry.name == name and entry.kind != "exposed" for entry in chat.variables.list_entries()):
-            raise
-        short = name.removesuffix("_result")
-        short = f"my_{short}" if short == name or short in vars(builtins) else short
-        command = CellSource(chat_name).line(f"bind {name} {short}")
-        fix = f"It is stored in the chat: `{command}` makes it the variable {short} of the notebook; "
-        raise error.changed(fix=f"{fix}$VAR_REF{{{{{name}}}}} in the prompt is a reference to it.") from None
-
-
-def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]) -> None:
-    """Check that `--hide` names what is exposed, or was in an earlier kernel: a misspelled name would stay exposed.
-
-    Raises:
-        BadUsage: a name is not exposed.
-    """
-    for name in flags.hide:
-        if name not in exposed and name not in former:
-            available = f"Exposed: {', '.join(sorted(exposed))}." if exposed else "No variable is exposed."
-            raise BadUsage(f"`{name}` is not exposed, so it cannot be hidden.", fix=available)
 
 
 def turn_settings(chat: Chat, flags: Flags) -> TurnSettings:
@@ -322,7 +297,7 @@ def turn_settings(chat: Chat, flags: Flags) -> TurnSettings:
         replay=flags.replay,
         check_results=flags.check_results,
         operation=operation_from_flags(flags),
-        is_model_named=flags.model not in (None, DEFAULT_MODEL),
+        is_model_named=flags.model not in (None, DEFAULT_MODEL) or flags.sets_model,
     )
 
 

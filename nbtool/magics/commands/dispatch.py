@@ -13,6 +13,7 @@ from nbtool.magics.commands.command_table import FORMER, SETTINGS, Command
 from nbtool.magics.commands.context import LINE_WIDTH, CommandContext, format_sentences, wrap_for_page
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.commands.turns import bind
+from nbtool.magics.flags.flag_table import REPEATING, cell_parser, describe_flag
 from nbtool.magics.views.shown_turns import shown_turns
 from nbtool.text import shorten
 
@@ -73,15 +74,19 @@ def check_options(name: str, args: list[str]) -> None:
 
 
 def help_command(_: CommandContext, args: list[str]) -> str:
-    """List the commands, or explain one: `help [COMMAND]`.
+    """List the commands, or explain one: `help [COMMAND|FLAG]`.
+
+    FLAG is one of `%%chat`.
 
     Raises:
-        BadUsage: there is no such command.
+        BadUsage: there is no such command, or no such flag.
     """
     match args:
         case []:
             headings = dict.fromkeys(command.heading for command in COMMANDS.values() if not command.instead)
             return "\n\n".join([*map(_list_heading, headings), textwrap.fill(_list_former(), LINE_WIDTH), HELP_END])
+        case [name] if name.startswith("-"):
+            return _help_of_flag(name)
         case [name]:
             return _help_of(_find_command(name))
         case _:
@@ -95,7 +100,7 @@ def _find_command(name: str, rest: Sequence[str] = ()) -> str:
         BadUsage: there is no such command.
     """
     if name not in COMMANDS:
-        if name in CELL_FLAGS:
+        if name in REPEATING:
             raise BadUsage(f"There is no command %chat {name}.", fix=f"It is a flag of a cell: `%%chat --{name}`.")
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         has_words = not near or any(word.isalpha() for word in rest)
@@ -134,6 +139,19 @@ def _help_of(name: str) -> str:
     return format_sentences((name, help_text(COMMANDS[name])))
 
 
+def _help_of_flag(name: str) -> str:
+    """Return a flag of cells with its help, and what replaces it.
+
+    Raises:
+        BadUsage: there is no such flag.
+    """
+    parser = cell_parser()
+    flag = next((flag for flag in parser.flags() if name in flag.option_strings), None)
+    if flag is None:
+        parser.error(f"there is no flag {shorten(name, MAX_NAME)}")
+    return format_sentences((", ".join(flag.option_strings), describe_flag(parser, flag)))
+
+
 MAX_NAME = 80
 """Characters of an unknown command that an error shows."""
 
@@ -141,9 +159,6 @@ HELP_END = (
     "`%chat help COMMAND` says more of one. `-c NAME` before or after any command: the chat it applies to"
     " (default: `main`)."
 )
-
-CELL_FLAGS = frozenset({"rerun", "edit", "resume", "re-execute"})
-"""Flags of cells that work on earlier turns, and are looked for among the commands, which do so too."""
 
 HELP_FLAGS = frozenset({"--help", "-h"})
 """What prints the help of a command instead of running it."""

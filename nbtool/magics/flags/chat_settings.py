@@ -16,7 +16,8 @@ from nbtool.wire.providers.connection import CONNECTION_SETTINGS, Connection, ma
 DEFAULT_MODEL = "default"
 """The value of `-m` that returns a chat to the model it has when no cell chooses one."""
 
-_MODEL_SETTINGS = ("wire", "tool_mode", "tool_format")
+MODEL_SETTINGS = ("wire", "tool_mode", "tool_format")
+"""The settings that a model has by the same names."""
 
 
 @dataclass
@@ -70,7 +71,7 @@ class ChatSettings:
             name: self._choose(
                 name, getattr(model, name), getattr(settings, name), default="auto" if name == "tool_mode" else None
             )
-            for name in _MODEL_SETTINGS
+            for name in MODEL_SETTINGS
         }
         changes |= self._access(model, settings)
         if changes["base_url"] not in (None, model.base_url):

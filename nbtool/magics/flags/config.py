@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from argparse import Namespace as Flags
+from collections.abc import Sequence
+from copy import copy
 from math import isfinite
 from typing import Any
 
@@ -16,11 +19,15 @@ from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.byte_size import ByteSize
 from nbtool.server_url import parse_server_url
 from nbtool.settings import Setting
+from nbtool.text import shorten
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
 from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, parse_provider_tools
 
-APPROVE = ("ask", "input", "park", "auto", "deny")
+APPROVE = ("ask", "later", "auto", "deny", "input", "park")
+"""Who answers approvals; `park` is the former name of `later`."""
+_PARK = {"later": "park"}
+"""What the approver calls a mode that persons know by another name."""
 REPLAY = ("auto", "only", "off")
 HISTORY = ("compact", "native", "results", "text", "none")
 WIRES = ("chat", "responses", "anthropic", "gemini")
@@ -30,7 +37,13 @@ SECRETS = (*CONNECTION_SETTINGS, "api_key")
 """The settings whose values are not shown."""
 _OF_SERVER = ("api_key", "headers", "query", "key_command", "client_certificate")
 """The settings that give access to one server, and are unset when `model` or `base_url` names another one."""
+_SERVER = frozenset({"model", "base_url"})
+"""The settings that name the server."""
+_NOT_OF_CELLS = frozenset({"magic"})
+"""The settings that no cell can change."""
 _AS_GIVEN = ("plugins",)
+MAX_NAME = 60
+"""Characters of the name of an unknown setting that an error shows."""
 FLAGS = (
     "approve",
     "answer_within",
@@ -112,15 +125,26 @@ class NbTool(Configurable):
     verify = AnyTrait(None, help="Trusted certificates: system, certifi, or a PEM file or folder.").tag(config=True)
     client_certificate = AnyTrait(None, help="PEM file, or [certificate, key], or with a password.").tag(config=True)
     quiet = Bool(False, help="Show no output; use `-o` for the result.").tag(config=True)
+    stream = Bool(True, help="Whether replies are shown as they arrive.").tag(config=True)
+    append_turns = Bool(False, help="Add a turn when a cell is run again, instead of a new version.").tag(config=True)
+    replace_names = Bool(False, help="Allow `-o` to overwrite an existing variable.").tag(config=True)
+    fill_prompt = Bool(False, help="Put the value of each {EXPRESSION} of the notebook into the prompt.").tag(
+        config=True
+    )
     magic = Unicode("chat", help="The name of the magics, for ipython_config.py: read when the extension loads.").tag(
         config=True
     )
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        self.set_by_cell: frozenset[str] = frozenset()
         self._set_here: set[str] = set()
+        self._watch()
+
+    def _watch(self) -> None:
+        """Note what is set from now on, and unset what belongs to another server than the one that is set."""
         self.observe(lambda change: self._set_here.add(change["name"]), names=list(self.class_traits(config=True)))
-        self.observe(self._forget_access, names=["model", "base_url"])
+        self.observe(self._forget_access, names=sorted(_SERVER))
 
     def update_config(self, config: Any) -> None:
         """Set values from `%config`; objects are not copied, and secrets are not kept in the configuration."""
@@ -139,7 +163,11 @@ class NbTool(Configurable):
             for one in names:
                 setattr(self, one, None)
             settings = ", ".join(f"NbTool.{one}" for one in names)
-            print(f"Unset, for another server is set: {settings}. Set them again if it needs them.")  # noqa: T201 - a notice
+            if self.set_by_cell:
+                notice = f"Not used in this cell, which sets another server: {settings}."
+            else:
+                notice = f"Unset, for another server is set: {settings}. Set them again if it needs them."
+            print(notice)  # noqa: T201 - a notice
 
     @validate(*CONNECTION_SETTINGS)
     def _check_access(self, proposal: Any) -> Any:
@@ -212,13 +240,36 @@ class NbTool(Configurable):
             BadUsage: there is no such setting.
         """
         if name not in self.class_traits(config=True):
-            names = ", ".join(sorted(self.class_traits(config=True)))
-            raise BadUsage(f"Unknown setting {name!r}.", fix=f"Settings: {names}.")
-        if name in self._set_here:
+            names = sorted(self.class_traits(config=True))
+            near = difflib.get_close_matches(name.lower().removeprefix("nbtool.").replace("-", "_"), names, n=1)
+            fix = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(names)}."
+            raise BadUsage(f"Unknown setting {shorten(name, MAX_NAME)!r}.", fix=fix)
+        if name in self.set_by_cell:
+            source = f"--set {name}"
+        elif name in self._set_here:
             source = f"%config NbTool.{name}"
         else:
             source = "ipython_config.py" if name in self.config.get("NbTool", {}) else "default"
         return Setting(getattr(self, name), source)
+
+    def for_cell(self, changes: Sequence[tuple[str, str]]) -> NbTool:
+        """Return a copy with the changes of a cell, each a name and a text as of `change`: these settings stay.
+
+        Raises:
+            BadUsage: as `change`, or a setting is none of cells.
+        """
+        own = copy(self)
+        own._set_here, own.set_by_cell = set(self._set_here), frozenset(name for name, _ in changes)
+        own._watch()
+        if unfit := own.set_by_cell & _NOT_OF_CELLS:
+            raise BadUsage(
+                f"--set {min(unfit)} has no effect in a cell: it is read when the extension loads.",
+                fix="Set it in ipython_config.py.",
+            )
+        # The server comes first, so that what gives access to it may be given in any order.
+        for name, text in sorted(changes, key=lambda change: change[0] not in _SERVER):
+            own.change(name, text)
+        return own
 
     def change(self, name: str, text: str) -> None:
         """Set a value from text, as `%chat config KEY VALUE` does; `default` resets it.
@@ -245,9 +296,17 @@ class NbTool(Configurable):
         for name in FLAGS:
             if getattr(filled, name, None) is None:
                 setattr(filled, name, getattr(self, name))
+        filled.approve = _PARK.get(filled.approve, filled.approve)
         filled.quiet = filled.quiet or self.quiet
+        filled.no_stream = filled.no_stream or not self.stream
+        filled.append = filled.append or self.append_turns
+        filled.replace = filled.replace or self.replace_names
+        filled.fill = filled.fill or self.fill_prompt
         tools = {} if self.provider_tools is None else {PROVIDER_TOOLS: self.provider_tools}
         filled.default_options = {**self.options, **tools}
+        own_tools = tools if "provider_tools" in self.set_by_cell else {}
+        filled.set_options = {**(self.options if "options" in self.set_by_cell else {}), **own_tools}
+        filled.sets_model = not self.set_by_cell.isdisjoint(_SERVER)
         return filled
 
 

@@ -136,6 +136,17 @@ class ToolNames:
             else:
                 self._disable(chat, arg)
 
+    def has_tool(self, chat: Chat, name: str) -> bool:
+        """Whether a name is one of a function, a toolset or a server of the notebook, or of a tool of the chat."""
+        if name in self._offers(chat) or name in chat.tools.all_tools() or self._given_sources(chat, name):
+            return True
+        own = list(self._names.values())
+        if name not in self._names:
+            return find_source(name, own) is not None or find_server_tool(name, own) is not None
+        with suppress(BadUsage):  # it is data
+            return bool(choose_tools(name, self._names[name], []))
+        return False
+
     def is_function(self, name: str) -> bool:
         """Return whether the notebook defines a function of this name."""
         return callable(value := self._names.get(name)) and not isinstance(value, type)

@@ -51,6 +51,13 @@ def parse_provider_tools(value: Any) -> list[str | Definition]:
     return [tool if isinstance(tool, str) else dict(tool) for tool in tools]
 
 
+def name_definition(tool: str | Definition) -> str:
+    """Return the name of a tool of the provider: of a definition, the one in it, or its kind."""
+    if isinstance(tool, str):
+        return tool
+    return str(next((tool[key] for key in ("name", "type") if isinstance(tool.get(key), str)), next(iter(tool), "")))
+
+
 def with_provider_tools(options: Mapping[str, Any], tools: Sequence[str | Definition] | None) -> Mapping[str, Any]:
     """Return options with these tools of the provider, unless they set their own; None sets nothing."""
     return options if tools is None else {PROVIDER_TOOLS: list(tools), **options}

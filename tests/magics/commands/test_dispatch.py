@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.magics.commands.dispatch import CELL_FLAGS, COMMANDS, CONTINUES_CHAT
+from nbtool.magics.commands.dispatch import COMMANDS, CONTINUES_CHAT
+from nbtool.magics.flags.flag_table import REPEATING
 from tests.magics.commands.saying import run_command
 
 CONTINUING = [name for name, command in COMMANDS.items() if command.continues_chat]
@@ -23,7 +24,7 @@ def test_the_help_says_which_commands_continue_an_earlier_chat(
 
 
 @pytest.mark.parametrize("line", ["{}", "help {}"])
-@pytest.mark.parametrize("flag", sorted(CELL_FLAGS))
+@pytest.mark.parametrize("flag", sorted(REPEATING))
 def test_a_flag_of_cells_that_is_taken_for_a_command_is_named_as_one(
     shell: Any, capsys: pytest.CaptureFixture[str], flag: str, line: str
 ) -> None:

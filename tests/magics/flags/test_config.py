@@ -105,8 +105,10 @@ def test_what_ipython_config_says_counts_from_the_start(
 
 
 def test_an_unknown_setting_names_those_that_exist() -> None:
-    with pytest.raises(BadUsage, match="Settings: answer_within, api_key, approve"):
-        NbTool().setting("tools")
+    with pytest.raises(BadUsage, match="Settings: answer_within, api_key, append_turns, approve"):
+        NbTool().setting("colour")
+    with pytest.raises(BadUsage, match=r"Unknown setting 'max_round'. Did you mean max_rounds\?"):
+        NbTool().setting("max_round")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nbtool.errors import BadUsage
-from nbtool.magics.flags.flag_parser import budget, cell_parser, parse
+from nbtool.magics.flags.flag_parser import budget, parse
+from nbtool.magics.flags.flag_table import cell_parser
 
 LISTS = [flag.option_strings[-1] for flag in cell_parser().flags() if flag.nargs == "+"]
 

@@ -15,7 +15,8 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TurnStarted
 from nbtool.ids import short_id
-from nbtool.magics.flags.flag_parser import cell_parser, parse
+from nbtool.magics.flags.flag_parser import parse
+from nbtool.magics.flags.flag_table import cell_parser
 from nbtool.magics.notebook.inserted_cell import CellSource, RerunKind, model_option
 from nbtool.messages import user
 from nbtool.testing import ScriptedWire

@@ -9,9 +9,9 @@ from nbtool.wire.providers.env_file import find_env_file, shown_path
 
 
 def env(_: CommandContext, args: list[str]) -> str:
-    """Show or set whether .env may select models: `env [allow]`.
+    """Show whether .env may select models: `env [allow|forget]`.
 
-    And addresses; `env allow` allows the nearest .env, `env forget` revokes.
+    And addresses of servers; `env allow` allows the nearest .env, `env forget` revokes that.
     """
     values, path = find_env_file()
     if not path:

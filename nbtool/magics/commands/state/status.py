@@ -20,6 +20,7 @@ from nbtool.magics.commands.state.model_table import list_models
 from nbtool.magics.commands.state.tool_gates import describe_gates
 from nbtool.magics.commands.turns.branches import count_versions
 from nbtool.magics.flags.config import FLAGS
+from nbtool.magics.flags.provider_choice import provider_tools
 from nbtool.policy import site_policy
 from nbtool.settings import Setting, data_dir, display_path
 from nbtool.text import count_of, format_size
@@ -28,6 +29,7 @@ from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.store import MAX_BYTES
 from nbtool.tools.variables.turn_results import describe_oversized
 from nbtool.tools.variables.variable import Variable
+from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, name_definition
 from nbtool.wire.providers.providers_toml import SETTINGS_FILE
 from nbtool.wire.transport.traffic import HostTraffic, totals
 
@@ -39,6 +41,12 @@ STAYS_HERE = "practice model"
 
 COSTS_NOTHING = "none: the practice model is free"
 """The cost of the model that has no server outside."""
+
+MAX_NAME = 60
+"""Characters of the name of a tool of the provider."""
+
+AT_PROVIDER = "runs at the provider, without asking"
+"""When a tool of the provider needs approval."""
 
 WRITABLE_POLICY = " (you can change this file, so it does not bind you)"
 
@@ -110,8 +118,10 @@ def tools(context: CommandContext, _: list[str]) -> str:
 
 
 def _tools(context: CommandContext) -> str:
-    source = context.chat.tools
+    source, tools = context.chat.tools, context.kernel.settings.provider_tools
     rows = [(tool.display_name, describe_gates(tool)) for tool in source.tools().values() if not tool.unfit_reason]
+    of_provider = provider_tools(context.chat, {} if tools is None else {PROVIDER_TOOLS: tools})
+    rows += [(one_line(name_definition(tool), MAX_NAME), AT_PROVIDER) for tool in of_provider]
     shown = (
         format_table(*rows) if rows else "No tools. Expose a function with `%%chat -t NAME` or &`name` in the prompt."
     )
