@@ -43,7 +43,7 @@ list may be written once or in parts: `-t price -t fees` is `-t price fees`. `-m
 
 LINES = """`-c NAME` before or after a command selects the chat. What `branch` takes says what it does: a number or an
 id is a turn, and the next turn follows it; `b2` is a branch, as `%chat history` lists it, and `2.1` a
-version: the chat switches to it.
+version: the chat switches to it, as `--switch` does with a turn.
 """
 
 SETTINGS = """Set one with `%config NbTool.NAME = VALUE`, with `%chat config NAME VALUE`, for one cell with `--set

@@ -53,7 +53,7 @@ def _check_ended(builder: TurnBuilder) -> None:
     if running := next(iter(builder.conversation.running_turns), None):
         raise BadUsage(
             f"{short_id(running.turn_id)} of an open chat is still running, so nothing was erased.",
-            fix="Wait for its end, or stop it: *Stop*, `%chat cancel`.",
+            fix="Wait for its end, or stop it: *Stop*, `%chat stop`.",
         )
 
 

@@ -80,7 +80,7 @@ class TurnBuilder:
         """
         for turn in self.conversation.running_turns:
             if turn.parking.is_parked and (waiting := self.open_questions(turn)):
-                fix = f"First `%chat approve {waiting[0][:12]}`, `%chat deny {waiting[0][:12]}` or `%chat cancel`."
+                fix = f"First `%chat approve {waiting[0][:12]}`, `%chat deny {waiting[0][:12]}` or `%chat stop`."
                 asked = {event.digest: event for event in turn.log if isinstance(event, CallAsked)}
                 problem = (
                     f"A turn of this chat is parked and waits for a decision: {summarize_request(asked[waiting[0]])}"
@@ -89,7 +89,7 @@ class TurnBuilder:
             if turn.parking.is_parked:
                 raise BadUsage(
                     "A turn of this chat is running in the background.",
-                    fix="`%chat wait` for it, or `%chat cancel` it.",
+                    fix="`%chat wait` for it, or `%chat stop` it.",
                 )
 
     def compose(  # noqa: PLR0913 - the arguments of `Chat.start`

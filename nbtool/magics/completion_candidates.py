@@ -114,7 +114,7 @@ def command_arguments(chats: KernelChats, command: str, args: Sequence[str] = ()
 def past_chats(_: KernelChats) -> Candidates:
     """Return the latest chats of the journal by their ids, those of this notebook first, each with its first prompt.
 
-    Of other notebooks the name is shown in place of a prompt, as in `%chat history chats`.
+    Of other notebooks the name is shown in place of a prompt, as in `%chat history list`.
     """
     from nbtool.chat.journal import journal, queries  # noqa: PLC0415 - the same
     from nbtool.errors import NbtoolError  # noqa: PLC0415 - the same

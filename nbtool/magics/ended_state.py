@@ -51,7 +51,7 @@ def _chat_line(chats: KernelChats, name: str, chat: Chat) -> str:
 
 def _named_lines(lines: list[str]) -> list[str]:
     more = len(lines) - MAX_NAMED
-    rest = [f"{count_of(more, 'more chat')} ended: `%chat history chats` lists them."] if more > 0 else []
+    rest = [f"{count_of(more, 'more chat')} ended: `%chat history list` lists them."] if more > 0 else []
     return [*lines[:MAX_NAMED], *rest]
 
 

@@ -278,9 +278,7 @@ def test_a_chat_with_a_parked_turn_refuses_another_and_says_how_to_go_on() -> No
     parked_chat = ParkingChat()
     turn = parked_chat.park()
 
-    with pytest.raises(
-        BadUsage, match=f"%chat approve {parked_chat.waiting[:12]}.*%chat deny.*%chat cancel"
-    ) as refused:
+    with pytest.raises(BadUsage, match=f"%chat approve {parked_chat.waiting[:12]}.*%chat deny.*%chat stop") as refused:
         parked_chat.chat.send("And now?")
 
     assert "\n" not in str(refused.value)

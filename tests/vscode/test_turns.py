@@ -201,7 +201,7 @@ def test_without_modules_of_widgets_the_cell_ends_by_input_and_names_the_setting
     notebook.run_cell(0)
     notebook.start_cell(1)
     expect(notebook.input_box).to_contain_text("Run it?")
-    assert "jupyter.widgetScriptSources" in notebook.wait_text(1, "--approve park")
+    assert "jupyter.widgetScriptSources" in notebook.wait_text(1, "--approve later")
     notebook.page.keyboard.type("y")
     notebook.page.keyboard.press("Enter")
     notebook.wait_ended(1)

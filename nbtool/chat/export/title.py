@@ -55,6 +55,6 @@ def _others(count: int) -> str:
         "other version or turn of another branch is" if count == 1 else "other versions or turns of other branches are"
     )
     return (
-        f"{count:,} {are} not in this document: `%chat switch` makes another one active before an export, and"
+        f"{count:,} {are} not in this document: `%chat branch` makes another one active before an export, and"
         " `%chat export json` writes all of them."
     )

@@ -47,7 +47,7 @@ ReplayMode = Literal["auto", "only", "off"]
 """Whether recorded turns are replayed: if their inputs are unchanged; always, or the turn fails; never."""
 
 NO_RECORDING = "No recording to replay from."
-NAME_A_FILE = "Name one with `%chat replay FILE`, or send the prompt to the model with `--replay off`."
+NAME_A_FILE = "Name one with `%chat record FILE --only`, or send the prompt to the model with `--set replay=off`."
 NOT_RECORDABLE = "A turn that continues a part of another one is not recorded."
 RECORD_HINT = "Record it again: `%chat record FILE`, then `--replay auto`."
 ENVIRONMENT_HINT = "Record it: `pytest --nbtool-record` in a test with `nbtool_replay`, else NBTOOL_REPLAY=auto."

@@ -27,7 +27,7 @@ def turn_state(turn: Any) -> dict[str, Any]:
     if not turn.done.done():
         raise BadUsage(
             f"The turn {turn.turn_id} has not ended, so it cannot be copied or saved.",
-            fix="Wait for it, or stop it: `%chat wait`, `%chat cancel`.",
+            fix="Wait for it, or stop it: `%chat wait`, `%chat stop`.",
         )
     calls = [replace(record, result=None) for record in turn.calls]
     return {

@@ -78,7 +78,7 @@ UNPAGED_DENY = "the call is denied"
 WAITING_FOR_PAGE = "Waiting up to {seconds:g} s for a page of this notebook to connect; without one, {next}."
 
 SCROLL_TO_CELL = "A question waits in this output: scroll to the cell to answer it."
-UNPAGED_HINT = "No page of this notebook has connected. {cause} Or use `--approve park` or `--approve input`."
+UNPAGED_HINT = "No page of this notebook has connected. {cause} Or use `--approve later` or `--approve input`."
 
 PARKED_SECONDS = 24 * 60 * 60.0
 """How long a question stays open after its cell has ended, unless set otherwise."""

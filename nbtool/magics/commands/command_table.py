@@ -64,7 +64,7 @@ COMMANDS: dict[str, Command] = {
         options=journal_admin.OPTIONS,
         arguments="text",
     ),
-    "branch": Command(branches.branch, TURNS, values=("turn",), continues_chat=True),
+    "branch": Command(branches.branch, TURNS, values=("turn",), options=(branches.SWITCH,), continues_chat=True),
     "undo": Command(undo.undo, TURNS, values=("turn",), options=(undo.REPLACE,), continues_chat=True),
     "stop": Command(approvals.stop, TURNS, arguments="none"),
     "open": Command(
@@ -96,7 +96,9 @@ COMMANDS: dict[str, Command] = {
     "use": Command(use.use, FORMER, values=("chat",), instead="%chat open NAME"),
     "vars": Command(status.variables, FORMER, arguments="none", instead="%chat tools"),
     "doctor": Command(doctor.doctor, FORMER, arguments="none", instead="%chat status --check"),
-    "switch": Command(branches.switch, FORMER, values=("turn",), continues_chat=True, instead="%chat branch b2 or 2.1"),
+    "switch": Command(
+        branches.switch, FORMER, values=("turn",), continues_chat=True, instead="%chat branch TO --switch"
+    ),
     "cancel": Command(approvals.stop, FORMER, arguments="none", instead="%chat stop"),
     "wait": Command(approvals.wait, FORMER, arguments="none", instead="%chat approve ID --wait"),
     "code": Command(

@@ -190,4 +190,4 @@ def describe_maps() -> str:
     """Return where the turns of the maps of this kernel are; empty if there were none."""
     if not (latest := latest_map_chat()):
         return ""
-    return f"The turns of the latest map are in {short_id(latest)}: `%chat history chats` lists such chats."
+    return f"The turns of the latest map are in {short_id(latest)}: `%chat history list` lists such chats."

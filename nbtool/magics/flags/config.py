@@ -306,7 +306,7 @@ class NbTool(Configurable):
         filled.default_options = {**self.options, **tools}
         own_tools = tools if "provider_tools" in self.set_by_cell else {}
         filled.set_options = {**(self.options if "options" in self.set_by_cell else {}), **own_tools}
-        filled.sets_model = not self.set_by_cell.isdisjoint(_SERVER)
+        filled.sets_model = any(getattr(self, name) for name in self.set_by_cell & _SERVER)
         return filled
 
 

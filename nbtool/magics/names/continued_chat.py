@@ -150,8 +150,8 @@ def _describe_restored(back: Needs) -> str:
 
 def _refusal(missing: Needs) -> BadUsage:
     drop_flags = [
-        *(f"-T {name}" for name in sorted(missing.tools)),
-        *(f"--hide {name}" for name in sorted(missing.variables)),
+        *(f"-t !{name}" for name in sorted(missing.tools)),
+        *(f"-v !{name}" for name in sorted(missing.variables)),
     ]
     return BadUsage(
         f"This turn had {_describe(missing)}, missing in this chat; nothing was sent.",

@@ -23,7 +23,7 @@ def bind_result(chat: Chat, request: BindRequest, names: MutableMapping[str, Any
     turns = [turn for node in chat.tree.nodes() for turn in node.versions]
     record = next((call for turn in turns for call in turn.calls if call.call_id == request.call_id), None)
     if record is None or not record.reference:
-        raise BadUsage("This call has no stored result.", fix="`%chat vars` lists the available ones.")
+        raise BadUsage("This call has no stored result.", fix="`%chat tools` lists the available ones.")
     return bind_reference(chat, record.reference, names, request.name, replace=request.replace)
 
 
@@ -63,7 +63,7 @@ def _reference(source: str) -> Reference:
         case [Reference(start=None) as reference]:
             return reference
         case _:
-            raise BadUsage(f"{source!r} is not a whole variable.", fix="`%chat vars` lists them.")
+            raise BadUsage(f"{source!r} is not a whole variable.", fix="`%chat tools` lists them.")
 
 
 def _name_of(reference: Reference) -> str:

@@ -25,7 +25,7 @@ def turn_code(
         BadUsage: the turn has no calls, or none that is code, such as those that were denied.
     """
     if not turn.calls:
-        raise BadUsage("This turn has no tool calls to write as code.", fix="`%chat code --all`: the whole chat.")
+        raise BadUsage("This turn has no tool calls to write as code.", fix="`%chat export py --cell`: the whole chat.")
     node = chat.tree.find(turn.turn_id)
     before = [one.turn for one in chat.tree.path(node.parent) if one.turn]
     context = export_context([*before, turn], chat, names)

@@ -201,7 +201,7 @@ def test_a_document_names_its_notebook_its_dates_and_what_it_leaves_out() -> Non
 
     assert first == "# my_birds: a chat with `scripted`"
     assert facts == f"*{today} · 1 turn of the active branch*"
-    assert others.startswith("1 other version or turn of another branch is not in this document: `%chat switch`")
+    assert others.startswith("1 other version or turn of another branch is not in this document: `%chat branch`")
     assert whole.startswith("# A chat with `scripted`\n\n*")
     assert "not in this document" not in whole
     assert "> Ask `` &`price` `` about `` $`df` ``, @`price` too." in whole

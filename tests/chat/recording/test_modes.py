@@ -47,7 +47,7 @@ def test_only_without_a_recording_fails_and_asks_nobody() -> None:
 
     assert str(turn.error) == (
         "No recording to replay from."
-        " Name one with `%chat replay FILE`, or send the prompt to the model with `--replay off`."
+        " Name one with `%chat record FILE --only`, or send the prompt to the model with `--set replay=off`."
     )
 
 

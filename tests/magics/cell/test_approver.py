@@ -205,7 +205,7 @@ def test_without_a_page_a_cell_of_vs_code_names_the_setting_while_it_asks(front_
     hooks: dict[str, Any] = {"output_hook": hear, "stdin_hook": lambda _: front_end.client.input("yes")}
     front_end.client.execute_interactive(USE.format(flags=""), allow_stdin=True, timeout=SECONDS, **hooks)
 
-    assert [text for text in texts if '`["jsdelivr.com", "unpkg.com"]`' in text and "--approve park" in text]
+    assert [text for text in texts if '`["jsdelivr.com", "unpkg.com"]`' in text and "--approve later" in text]
     assert [text for text in shown.values() if "jsdelivr" in text] == []
     assert front_end.run("print(received)") == "[21, 21]\n"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nbtool.ids import short_id
 from nbtool.magics.commands.command_table import FORMER
 from nbtool.magics.commands.dispatch import COMMANDS, help_text
 from tests.magics.commands.saying import run_command
@@ -99,6 +100,22 @@ def test_branch_continues_after_a_turn_and_switches_to_a_branch_or_a_version(
     assert prompts(asked) == ["one", "two", "three"], "after the last turn of a branch, the chat is on that branch"
 
 
+def test_branch_with_switch_goes_to_a_turn_and_the_end_of_its_branch(
+    asked: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    second = chat_of(asked).tree.active_path[1].turn.turn_id
+    run_command(asked, "branch 1", capsys)
+    asked.run_cell("%%chat -q\nother")
+    here = run_command(asked, "branch 2 --switch", capsys)
+    beside = prompts(asked)
+    there = run_command(asked, f"branch {short_id(second)} --switch", capsys)
+
+    assert here.startswith("Switched to turn 2 (other)")
+    assert beside == ["one", "other"]
+    assert there.startswith("Switched to turn 2 (two); the line has 3 turns")
+    assert prompts(asked) == ["one", "two", "three"]
+
+
 def test_branch_switches_to_a_version_of_a_turn(asked: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert asked.run_cell("%%chat -q --rerun 3").success
     node = chat_of(asked).tree.active_path[-1]
@@ -114,6 +131,8 @@ def test_branch_switches_to_a_version_of_a_turn(asked: Any, capsys: pytest.Captu
     [
         ("branch b9", "This chat has no branch 9: it has branch 1 only."),
         ("branch 3.9", "Turn 3 has no version 9: it has one version."),
+        ("branch --switch", "%chat branch takes one turn, and none was given."),
+        ("branch 1 --swich", "Did you mean --switch?"),
         ("branch 1 2", "%chat branch takes one turn, not '1 2'."),
         ("status --chek", "Unknown option --chek of %chat status. Did you mean --check?"),
         ("status now", "%chat status takes no arguments, not 'now'. `%chat status [--check]`"),

@@ -323,4 +323,4 @@ def test_the_chat_of_a_client_that_is_empty_says_where_its_earlier_calls_are(
     run_command(shell, "serve --stop", capsys)
     run_command(shell, "-c mcp:agent new", capsys)
 
-    assert "`%chat history chats`" in run_command(shell, "-c mcp:agent history", capsys)
+    assert "`%chat history list`" in run_command(shell, "-c mcp:agent history", capsys)

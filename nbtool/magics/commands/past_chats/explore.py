@@ -23,7 +23,7 @@ NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 STATIC = "--static"
 EMPTY_HISTORY = (
-    "This chat is empty. `%chat history chats` lists earlier chats, `%chat explore ID` shows one, `%chat open ID` "
+    "This chat is empty. `%chat history list` lists earlier chats, `%chat explore ID` shows one, `%chat open ID` "
     "continues it."
 )
 
@@ -41,7 +41,7 @@ def explore(context: CommandContext, args: list[str]) -> str:
     turns = [arg for arg in args if TURN_ID.fullmatch(arg) or NUMBER.fullmatch(arg)]
     ids = [arg for arg in args if arg != STATIC and arg not in turns]
     if len(ids) > 1:
-        raise BadUsage("%chat explore takes at most one chat.", fix="`%chat history chats` lists them.")
+        raise BadUsage("%chat explore takes at most one chat.", fix="`%chat history list` lists them.")
     if len(turns) > 1 or (turns and ids):
         raise BadUsage("%chat explore takes at most one turn or chat.", fix="`%chat history` lists the turns.")
     ids = ids or [chat_of_turn(turn) for turn in turns if TURN_ID.fullmatch(turn) and not has_turn(context.chat, turn)]
@@ -92,6 +92,6 @@ def _journal_history(context: CommandContext, begin: str) -> HistorySource:
         return HistorySource(context)
     if len(ids) != 1:
         many = "several chat ids start" if ids else "no chat id starts"
-        raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history chats` lists them.")
+        raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history list` lists them.")
     events = journal().read(lambda connection: queries.chat_events(connection, ids[0]))
     return HistorySource(context, restore.restore_tree(events), chat_id=ids[0])

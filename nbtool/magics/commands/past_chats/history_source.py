@@ -116,7 +116,7 @@ class HistorySource:
         for call in turn.calls:
             if call.call_id == call_id and call.reference.isidentifier():
                 return call.reference
-        raise BadUsage("This call has no stored result.", fix="`%chat vars` lists the available ones.")
+        raise BadUsage("This call has no stored result.", fix="`%chat tools` lists the available ones.")
 
     def _turn(self, turn_id: str) -> Turn:
         return self.tree.get(turn_id)[1]

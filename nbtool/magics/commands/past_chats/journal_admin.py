@@ -130,7 +130,7 @@ def _chat_to_open(begin: str, path: Path) -> str:
         return chat_of_turn(begin)
     many = "several chat ids start" if matches else "no chat id starts"
     missing = f"There is no file {path.name!r}, and in" if path.suffix or len(path.parts) > 1 else "In"
-    fix = "`%chat history chats` lists the chats with their ids."
+    fix = "`%chat history list` lists the chats with their ids."
     raise BadUsage(f"{missing} the journal {many} with {shorten(begin, 60)!r}.", fix=fix)
 
 
@@ -148,7 +148,7 @@ def _chat_list(*, everywhere: bool) -> str:
         for line in lines
     ]
     has_others = not everywhere and any(line.notebook != notebook for line in lines)
-    more = "\nPrompts of other notebooks are hidden; `%chat history chats --all` shows them." if has_others else ""
+    more = "\nPrompts of other notebooks are hidden; `%chat history list --all` shows them." if has_others else ""
     more += f"\n… and {count_of(count - len(lines), 'earlier chat')}." if count > len(lines) else ""
     return format_table(*rows) + more if rows else "The journal is empty."
 
@@ -235,7 +235,7 @@ def _resolve_id(begin: str) -> str:
     matches = [begin] if begin in found else found
     if len(matches) != 1:
         many = "several chat or turn ids start" if matches else "no chat or turn id starts"
-        raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history chats` lists them.")
+        raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history list` lists them.")
     return matches[0]
 
 

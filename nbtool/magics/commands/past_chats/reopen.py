@@ -146,7 +146,7 @@ def not_on_the_line(chat: Chat, turn: str) -> str:
         return ""
     if any(node.turn and node.turn.turn_id.startswith(turn) for node in chat.tree.active_path):
         return ""
-    return f" The turn {short_id(turn)} is not on it: `%chat switch {short_id(turn)}` goes there."
+    return f" The turn {short_id(turn)} is not on it: `%chat branch {short_id(turn)} --switch` goes there."
 
 
 def _turn_events(chat_id: str, turn: str) -> Iterable[tuple[str, Event]]:

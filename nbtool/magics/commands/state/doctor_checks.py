@@ -42,7 +42,7 @@ HEARD_ADVICE: dict[Way, str] = {
     "comm": "The way of every widget; cards and buttons work with it.",
     "control": "Preferred: the kernel reads it in a thread of its own, also while a tool runs.",
 }
-WITHOUT_CLICKS = "Calls are asked for by a line of input; or use `--approve park`, and click once the cell has ended."
+WITHOUT_CLICKS = "Calls are asked for by a line of input; or use `--approve later`, and click once the cell has ended."
 THREAD_SECONDS = 2.0
 
 
@@ -138,7 +138,7 @@ def _line_of_input(shell: Any) -> Finding:
 
 def _parking(shell: Any) -> Finding:
     if can_park(shell):
-        advice = "With `--approve park` the cell ends, and the call waits for a click or `%chat approve`."
+        advice = "With `--approve later` the cell ends, and the call waits for a click or `%chat approve`."
         return Finding("parking", True, "somebody could answer after the cell", advice)
     advice = '`--approve auto`, or `run="auto"` on a tool, lets calls run unasked.'
     return Finding("parking", False, "nobody could answer after the cell", advice)
@@ -193,7 +193,7 @@ def _journal() -> Finding:
     except (SettingsError, OSError) as error:
         advice = "Turns are lost when this kernel ends. Set NBTOOL_HOME to a folder of yours."
         return Finding("journal", False, f"not writable: {error}", advice)
-    advice = "`%chat history chats` lists earlier chats; `%chat open ID` continues one."
+    advice = "`%chat history list` lists earlier chats; `%chat open ID` continues one."
     return Finding("journal", True, f"{display_path(folder / 'journal.sqlite')}, writable", advice)
 
 

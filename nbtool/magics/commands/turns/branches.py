@@ -15,6 +15,9 @@ from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext, format_table
 from nbtool.text import count_of
 
+SWITCH = "--switch"
+"""Switches to a turn instead of starting a branch after it."""
+
 BELOW_FLAG = "--below"
 """Deletes all versions of a turn and the turns after it."""
 
@@ -30,11 +33,16 @@ def branch(context: CommandContext, args: list[str]) -> str:
 
     TO is a turn, by its number or id: the next turn follows it, and the turns after it are kept and no longer sent.
     Without TO, the next turn stands beside the last one. Or TO is a branch as `%chat history` lists it, such as `b2`,
-    or a version, such as `2.1` (version 1 of turn 2): the chat switches to it, and goes on after its last turn.
+    or a version, such as `2.1` (version 1 of turn 2): the chat switches to it, and goes on after its last turn. With
+    `--switch` a turn is switched to in the same way: to its version, and the branch that it is on.
     """
-    turn, line = _single_word(args, "branch [TURN|BRANCH|VERSION]", may_lack=True), context.chat.tree.active_path
+    words = [arg for arg in args if arg != SWITCH]
+    turn = _single_word(words, f"branch [TURN|BRANCH|VERSION] [{SWITCH}]", may_lack=SWITCH not in args)
+    line = context.chat.tree.active_path
     if turn and _EXISTING.fullmatch(turn):
         return switch(context, [turn])
+    if turn and SWITCH in args:
+        return switch(context, [context.chat.find_turn(turn)[1].turn_id])
     node = context.chat.branch(turn)
     start = f"The next turn follows {_label(context, node)}." if node else "The next turn starts the conversation."
     return f"{start}{way_back(context, line)}"

@@ -17,7 +17,7 @@ from nbtool.text import count_of
 
 IDS = "--ids"
 EARLIER_CALLS = (
-    "This chat is empty. Calls of before this kernel or `%chat serve` are in the history: `%chat history chats`."
+    "This chat is empty. Calls of before this kernel or `%chat serve` are in the history: `%chat history list`."
 )
 
 

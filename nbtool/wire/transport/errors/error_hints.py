@@ -77,8 +77,8 @@ def context_hint(prompt: Prompt) -> str:
     parts = sorted(_part_sizes(prompt), key=lambda part: -part[0])
     listing = ", ".join(f"{label} ({_format_size(size)})" for size, label in parts[:MAX_NAMED] if size)
     return (
-        f"Largest parts of this request: {listing}. Pass large values by reference, remove tools (`-T NAME`), hide old "
-        "turns (`%chat hide TURN`), start a new chat (`--new`), or choose a model with a larger context."
+        f"Largest parts of this request: {listing}. Pass large values by reference, remove tools (`-t !NAME`), hide "
+        "old turns (`%chat hide TURN`), start a new chat (`--new`), or choose a model with a larger context."
     )
 
 

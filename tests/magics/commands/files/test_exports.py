@@ -95,7 +95,7 @@ def test_code_of_a_chat_without_calls_says_so(shell: Any, capsys: pytest.Capture
     shell.run_cell("%%chat -q -m practice:fast\nHello")
 
     assert "This chat has no tool calls" in command_error(shell, "code --all", capsys)
-    assert "`%chat code --all`: the whole chat" in command_error(shell, "code", capsys)
+    assert "`%chat export py --cell`: the whole chat" in command_error(shell, "code", capsys)
 
 
 FUNCTION = "@tool(run='auto')\ndef triple(n: int) -> int:\n    'Three times.'\n    return 3 * n"

@@ -40,7 +40,7 @@ def test_without_a_page_the_history_is_printed(chat_shell: Any, capsys: pytest.C
 def test_an_empty_conversation_is_reported_in_a_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     actual = run_command(shell, "explore", capsys)
 
-    assert "This chat is empty. `%chat history chats` lists earlier chats" in actual
+    assert "This chat is empty. `%chat history list` lists earlier chats" in actual
     assert "`%chat explore ID` shows one" in actual
 
 

@@ -311,5 +311,5 @@ def test_a_chat_that_is_opened_by_a_turn_of_another_branch_says_how_to_go_there(
     opened = " ".join(run_command(shell, f"open {first}", capsys).split())
     switched = run_command(shell, f"switch {first}", capsys)
 
-    assert f"The turn {first} is not on it: `%chat switch {first}` goes there." in opened
+    assert f"The turn {first} is not on it: `%chat branch {first} --switch` goes there." in opened
     assert switched.startswith("Switched to")

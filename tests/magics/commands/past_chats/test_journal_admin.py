@@ -207,7 +207,7 @@ def test_other_notebooks_are_named_without_folders_and_their_prompts_are_reporte
         assert str(tmp_path) not in text
         assert "A marmot" in text
     assert "A badger" not in listed
-    assert "`%chat history chats --all` shows them" in listed
+    assert "`%chat history list --all` shows them" in listed
     assert "A badger" in every
     assert list(shell.user_ns["own"].prompt) == ["A marmot"]
     assert "own is a data frame of 1 turn. 1 of other notebooks are not included; `%chat history frame --all`" in own

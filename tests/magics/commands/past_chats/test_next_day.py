@@ -456,7 +456,7 @@ def test_a_turn_is_not_replayed_without_its_tools_and_finds_them_once_they_are_d
     again = run_cell(shell, f"%%chat --{action} {yesterday} --approve auto", capsys)
 
     assert "This turn had the tool price, missing in this chat; nothing was sent." in refused
-    assert "Run the cell that defines price; then run this cell again. `-T price` runs it without." in refused
+    assert "Run the cell that defines price; then run this cell again. `-t !price` runs it without." in refused
     assert versions == 1
     assert "Tools added again: price." in again
     last = chat_of(shell).tree.roots[0].versions[-1]

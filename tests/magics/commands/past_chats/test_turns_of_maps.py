@@ -129,7 +129,7 @@ def test_where_the_chat_is_empty_it_says_where_the_turns_of_maps_are(
     shell.run_cell(f"%chat {command}")
     said = " ".join("".join(capsys.readouterr()).split())
 
-    assert f"The turns of the latest map are in {map_id}: `%chat history chats` lists such chats." in said
+    assert f"The turns of the latest map are in {map_id}: `%chat history list` lists such chats." in said
 
 
 def test_without_a_map_it_names_none(
