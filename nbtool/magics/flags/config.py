@@ -331,6 +331,8 @@ def _check_least(trait: Any, value: Any) -> None:
 
 def _from_text(trait: Any, text: str) -> Any:
     """Return the value of a setting from the text of `%chat config`: JSON where the setting takes any value."""
+    if isinstance(trait, Enum) and text not in (choices := [str(one) for one in trait.values or ()]) and text != "None":
+        raise ValueError(f"expected {', '.join(choices)}")
     if not isinstance(trait, Dict | List) and type(trait) is not AnyTrait:
         try:
             return trait.from_string(text)

@@ -118,7 +118,7 @@ def test_options_are_over_those_of_the_chat_and_under_the_flag(shell: Any, capsy
         ("--set =3", "expected KEY=VALUE, not '=3'"),
         ("--set max_rounds=many", "max_rounds cannot be 'many' (expected a whole number)."),
         ("--set max_rounds=0", "max_rounds cannot be '0' (the least value is 1)."),
-        ("--set approve=perhaps", "approve cannot be 'perhaps'"),
+        ("--set approve=perhaps", "approve cannot be 'perhaps' (expected ask, later, auto, deny, input, park)."),
         ("--set stream=maybe", "stream cannot be 'maybe' (expected true or false)."),
         ("--set model=nosuch:x", "Unknown provider 'nosuch'."),
         ("--set magic=ai", "--set magic has no effect in a cell"),

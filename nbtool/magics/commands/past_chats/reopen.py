@@ -52,7 +52,7 @@ def reopen_chat_of(context: CommandContext, turn: str) -> tuple[CommandContext, 
         return context, continue_chat(context, context.chat, chat_id)
     beside = replace(context, name=_free_name(context))
     message = continue_chat(beside, beside.chat, chat_id)
-    return beside, f"{message} Cells without `-c` stay with {context.name!r}; `%chat use {beside.name}` changes that."
+    return beside, f"{message} Cells without `-c` stay with {context.name!r}; `%chat open {beside.name}` changes that."
 
 
 def read_turn(context: CommandContext, turn: str) -> tuple[Turn, CommandContext | None, str]:

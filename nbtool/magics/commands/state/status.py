@@ -79,6 +79,7 @@ def status(context: CommandContext, args: list[str]) -> str:
         *_history_host(chat),
         *_forced_settings(chat),
         ("tools", _tool_names(chat)),
+        *([("  at the provider", ", ".join(names))] if (names := _provider_tools(context)) else []),
         ("variables", "" if chat.exposed_variables() else "none"),
         *((f"  {entry.name}", _visibility(chat, entry)) for entry in chat.exposed_variables()),
         ("results", _results(chat)),
@@ -118,14 +119,20 @@ def tools(context: CommandContext, _: list[str]) -> str:
 
 
 def _tools(context: CommandContext) -> str:
-    source, tools = context.chat.tools, context.kernel.settings.provider_tools
+    source = context.chat.tools
     rows = [(tool.display_name, describe_gates(tool)) for tool in source.tools().values() if not tool.unfit_reason]
-    of_provider = provider_tools(context.chat, {} if tools is None else {PROVIDER_TOOLS: tools})
-    rows += [(one_line(name_definition(tool), MAX_NAME), AT_PROVIDER) for tool in of_provider]
+    rows += [(name, AT_PROVIDER) for name in _provider_tools(context)]
     shown = (
         format_table(*rows) if rows else "No tools. Expose a function with `%%chat -t NAME` or &`name` in the prompt."
     )
     return "\n".join([shown, *map(one_line, left_out_tools(source))])
+
+
+def _provider_tools(context: CommandContext) -> list[str]:
+    """Return the names of the tools of the provider that a cell of the chat has."""
+    tools = context.kernel.settings.provider_tools
+    found = provider_tools(context.chat, {} if tools is None else {PROVIDER_TOOLS: tools})
+    return [one_line(name_definition(tool), MAX_NAME) for tool in found]
 
 
 def variables(context: CommandContext, _: list[str]) -> str:

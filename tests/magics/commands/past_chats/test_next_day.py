@@ -355,7 +355,7 @@ def test_in_a_chat_that_has_turns_of_its_own_the_earlier_one_continues_beside_it
     chats = shell.magics_manager.registry["ChatMagics"].chats
 
     assert f"{short_id(started)} continues here as 'earlier2': 1 turn on its line. Tools added again: price." in actual
-    assert "Cells without `-c` stay with 'main'; `%chat use earlier2` changes that." in actual
+    assert "Cells without `-c` stay with 'main'; `%chat open earlier2` changes that." in actual
     assert "This turn is of the chat 'earlier2', so it is used here." in again
     assert [node.turn.prompt.text for node in chats["main"].tree.active_path] == ["Good morning"]
     assert chats["earlier2"].chat_id == started
