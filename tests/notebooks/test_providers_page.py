@@ -104,7 +104,7 @@ REQUESTS: list[tuple[str, list[Callable[[Received], bool]]]] = [
     ("chat = Chat", [lambda it: '"citations": {"enabled": true}' in json.dumps(it.json["messages"])]),
     ("lab = Chat", []),
     ("%%chat -c lab", [PROJECT]),
-    ("%chat use lab", []),
+    ("%chat open lab", []),
     ("%%chat", [lambda it: PROJECT(it) and "Who are you?" in str(it.json)]),
 ]
 """How each block of the page begins, and what holds of the requests that it makes."""
