@@ -401,7 +401,7 @@ EXCLUDED: dict[str, str] = {
          "model_choices", "steps", "notices_before", "bind_value", "close_former",
          "describe_empty", "wrap_for_page", "use_chat", "check_no_builtin", "hidden_type_error",
          "name_setting", "is_called", "cell_of_turn", "parse_type", "count_are", "no_list", "make_typed_dict",
-         "own_name",
+         "own_name", "name_collapsed",
          "wire_name", "is_summary", "without_result_images", "counting", "display_widget", "notebook_name",
          "not_on_the_line"],
         "takes names and words of the program itself",
