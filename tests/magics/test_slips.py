@@ -88,7 +88,7 @@ def test_a_setting_of_a_model_that_is_mistyped_is_refused(shell: Any, capsys: py
 
     actual = capsys.readouterr()
     assert "Did you mean openai?" in actual.out + actual.err
-    assert shell.run_cell("%%chat -q\nHello").success
+    assert shell.run_cell("%%chat -q -m practice:fast\nHello").success
 
 
 @pytest.mark.parametrize("flags", ["", "-t rows -v received -s New", "--rerun"])

@@ -43,13 +43,13 @@ def test_a_setting_holds_for_cells_that_say_nothing_of_it(shell: Any) -> None:
 def test_a_model_named_in_a_cell_stays_whatever_the_setting_becomes(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shell.run_cell("%config NbTool.model = 'practice:fast'")
+    shell.run_cell("%config NbTool.model = 'practice:default'")
     followed = run_command(shell, "status", capsys)
-    shell.run_cell("%%chat -q -m practice:default\nHello")
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
     shell.run_cell("%config NbTool.model = 'practice:slow'")
 
-    assert "practice:fast (%config NbTool.model)" in followed
-    assert "practice:default (set by you)" in run_command(shell, "status", capsys)
+    assert "practice:default (%config NbTool.model)" in followed
+    assert "practice:fast (set by you)" in run_command(shell, "status", capsys)
 
 
 def test_a_setting_that_is_taken_back_leaves_the_model_that_is_found(

@@ -69,7 +69,7 @@ def test_cells_are_sent_with_what_they_printed_and_returned_and_with_their_error
 def test_the_latest_cells_or_all_are_chosen_and_those_of_chats_are_not(
     shell: Any, words: str, expected: list[str]
 ) -> None:
-    run(shell, "a = 1", "%chat status", "b = 2", "%%chat -q\nHello", "c = 3")
+    run(shell, "a = 1", "%chat status", "b = 2", "%%chat -q -m practice:fast\nHello", "c = 3")
 
     prompt = ask(shell, f"--cells {words}")[0]
 

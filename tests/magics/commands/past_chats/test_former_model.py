@@ -175,7 +175,7 @@ def test_a_chat_of_the_practice_model_goes_to_a_real_one_only_when_that_is_named
     shell: Any, hosts: TwoHosts, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hosts.set_keys()
-    shell.run_cell("%%chat -q\nThe secret is 7.")
+    shell.run_cell("%%chat -q -m practice:fast\nThe secret is 7.")
     chat_id = short_id(kernel_chats(shell).chat("main").chat_id)
     new_kernel(shell, hosts, ("alpha", "beta"), "NBTOOL_MODEL")
 
@@ -184,7 +184,7 @@ def test_a_chat_of_the_practice_model_goes_to_a_real_one_only_when_that_is_named
     before = hosts.asked
     say(shell, "-m beta:m", capsys)
 
-    assert "It goes on with practice:default, as before." in " ".join(opened.split())
+    assert "It goes on with practice:fast, as before." in " ".join(opened.split())
     assert (before, hosts.asked) == ((0, 0), (0, 1))
 
 
