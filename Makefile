@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 VENV_IPYKERNEL6 := .venv-ipykernel6
-PYTEST_PARALLEL := --numprocesses 2 --dist loadfile
+PYTEST_PARALLEL := --numprocesses 3 --dist loadfile
 KERNEL_TESTS := magics mcp_server notebooks practice
 SLOW_TESTS := browser $(KERNEL_TESTS) chat/journal campaigns compat fuzzing packaging security servers tools/mcp \
 	chain/test_stopped_turns.py chat/export/test_alone.py chat/test_reply_stops.py providers/test_behaviours.py \

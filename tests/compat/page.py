@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jupyter_client.blocking import BlockingKernelClient
-from jupyter_client.manager import KernelManager
 
 from nbtool.blocks.protocol import VERSION
 from nbtool.magics.kernel.control_channel import MESSAGE_TYPE
+from tests.kernels import connect, start_kernel
 
 SECONDS = 40
 CONTROL = "comm-of-a-page-that-is-loaded"
@@ -247,14 +247,9 @@ def park_and_approve(page: Page) -> str:
 @contextmanager
 def open_page(*, overlay: Path | None = None, python: str = sys.executable, **how: Any) -> Iterator[Page]:
     """Give a page with a kernel of its own, of `python`; packages in `overlay` stand before the installed ones."""
-    manager = KernelManager(kernel_name="python3")
-    assert manager.kernel_spec
-    manager.kernel_spec.argv[0] = python
-    if overlay:
-        manager.kernel_spec.env["PYTHONPATH"] = os.pathsep.join([str(overlay), os.environ.get("PYTHONPATH", "")])
-    manager.start_kernel()
-    client = manager.blocking_client()
-    client.start_channels()
+    paths = {"PYTHONPATH": os.pathsep.join([str(overlay), os.environ.get("PYTHONPATH", "")])} if overlay else None
+    manager = start_kernel(python, paths)
+    client = connect(manager)
     try:
         client.wait_for_ready(timeout=SECONDS)
         page = Page(client, **how)

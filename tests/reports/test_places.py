@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,6 +20,7 @@ from nbtool.messages import user
 from nbtool.view.map_widget import MapWidget
 from nbtool.view.turn_widget import TurnWidget
 from tests.browser.paced_model import PacedModel, paced_model
+from tests.kernels import start_kernel
 from tests.view.test_map_widget import DATA
 
 SECONDS = 30
@@ -102,9 +102,7 @@ def model() -> Iterator[PacedModel]:
 
 @pytest.fixture
 def front_end(model: PacedModel) -> Iterator[FrontEnd]:
-    manager = KernelManager(kernel_name="python3")
-    manager.kernel_spec.argv[0] = sys.executable
-    manager.start_kernel()
+    manager = start_kernel()
     front_end = FrontEnd(manager)
     front_end.run("setup", model.setup)
     yield front_end

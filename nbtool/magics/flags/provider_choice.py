@@ -35,6 +35,8 @@ def choose_provider_tools(names: OwnNames, chat: Chat, flags: Flags) -> None:
 
     What is meant by a name that both have is printed.
     """
+    if {*flags.tool, *flags.no_tool}.isdisjoint(PROVIDER_NAMES):
+        return  # without a look at the model, which a replayed turn does not start
     present = provider_tools(chat, flags.default_options)
     added, taken = _own_of_provider(names, chat, flags.tool), _own_of_provider(names, chat, flags.no_tool)
     taken = [name for name in taken if name in present]
@@ -44,8 +46,13 @@ def choose_provider_tools(names: OwnNames, chat: Chat, flags: Flags) -> None:
     for name in flags.no_tool:
         if name in present and name not in taken:
             print(PROVIDER_STAYS.format(name=name))  # noqa: T201 - the same
-    if not added and not taken:
-        return
+    if added or taken:
+        _set_provider_tools(chat, flags, present, added, taken)
+
+
+def _set_provider_tools(
+    chat: Chat, flags: Flags, present: list[str | Definition], added: list[str], taken: list[str]
+) -> None:
     flags.tool = [name for name in flags.tool if name not in added]
     flags.no_tool = [name for name in flags.no_tool if name not in taken]
     chat.options = {**chat.options, PROVIDER_TOOLS: _changed(present, added, taken)}

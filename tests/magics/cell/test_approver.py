@@ -22,6 +22,7 @@ from nbtool.magics.cell.approver import NO_TIMED_LINE, UNTIMED_FIX, CellApprover
 from nbtool.magics.kernel.control_channel import MESSAGE_TYPE
 from nbtool.testing import ScriptedWire, call
 from tests.compat.page import Way
+from tests.kernels import connect, start_kernel
 
 SETUP = """
 %load_ext nbtool
@@ -115,11 +116,8 @@ class InputFrontEnd:
 
 @pytest.fixture
 def front_end() -> Iterator[InputFrontEnd]:
-    manager = KernelManager(kernel_name="python3")
-    manager.kernel_spec.argv[0] = sys.executable
-    manager.start_kernel()
-    client = manager.blocking_client()
-    client.start_channels()
+    manager = start_kernel()
+    client = connect(manager)
     client.wait_for_ready(timeout=SECONDS)
     talk = InputFrontEnd(manager, client)
     talk.run(SETUP)
