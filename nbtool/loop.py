@@ -200,6 +200,21 @@ def wait_for_future(future: Future[T], seconds: float) -> T:
     return future.result()
 
 
+def report_warning(text: str, *, is_repeated: bool = False) -> None:
+    """Warn from a thread of nbtool's, where an exception would leave a turn without an end: never raise.
+
+    Where warnings are errors (`python -W error`), the text is printed. With `is_repeated` it is shown each time, not
+    once for a place in the code.
+    """
+    try:
+        if is_repeated:
+            warnings.warn_explicit(text, UserWarning, __file__, 1, registry={})
+        else:
+            warnings.warn(text, stacklevel=3)
+    except Exception:  # noqa: BLE001 - a filter makes it an error, or a `showwarning` of the user fails
+        print(f"nbtool: {text}", file=sys.stderr)  # noqa: T201 - a warning cannot be shown
+
+
 def warn_blocked(text: str) -> None:
     """Warn that something blocks the loop."""
     warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -9,7 +9,6 @@ import sqlite3
 import sys
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -29,6 +28,7 @@ from nbtool.clock import monotonic
 from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import event_data
 from nbtool.events import Event
+from nbtool.loop import report_warning
 from nbtool.policy import site_policy
 from nbtool.text import count_of
 
@@ -192,7 +192,7 @@ class Journal:
 
         def report(done: Future[None]) -> None:
             if error := done.exception():
-                warnings.warn(f"Turns of more than {days:g} days were not deleted ({_reason(error)}).", stacklevel=2)
+                report_warning(f"Turns of more than {days:g} days were not deleted ({_reason(error)}).")
 
         self._store.change(lambda connection: retention.drop_older(connection, days)).add_done_callback(report)
 
@@ -260,10 +260,9 @@ class Journal:
         elif is_first:
             reason = "is locked by another process" if is_locked else "responds slowly"
             until = "it is unlocked" if is_locked else "it responds"
-            warnings.warn(
+            report_warning(
                 f"The journal {settings.display_path(self.path)} {reason}; history stays in memory until {until},"
-                " and is written then.",
-                stacklevel=2,
+                " and is written then."
             )
 
     def _on_written(self, write: Future[None]) -> None:
@@ -284,16 +283,15 @@ class Journal:
                 f"The journal {settings.display_path(self.path)} was {change} while in use: the earlier history is no"
                 f" longer in it; turns that have not ended, and later ones, are written to {goes_on}."
             )
-            warnings.warn_explicit(text, UserWarning, __file__, 1, registry={})  # shown each time, not once
+            report_warning(text, is_repeated=True)
 
     def _fall_back_to_memory(self, error: BaseException) -> None:
         """Continue in memory, with a warning; the file is left unchanged, and closed when no write blocks any more."""
         if self.path is None:
             return
-        warnings.warn(
+        report_warning(
             f"The journal {settings.display_path(self.path)} cannot be written ({_reason(error)});"
-            " history stays in memory.",
-            stacklevel=2,
+            " history stays in memory."
         )
         committing = self._store.abandon()
         self._closing.detach()
@@ -325,7 +323,7 @@ def journal() -> Journal:
     try:
         book = Journal(settings.data_dir() / "journal.sqlite", notebook=notebook)
     except SettingsError as error:
-        warnings.warn(f"{error} History stays in memory.", stacklevel=2)
+        report_warning(f"{error} History stays in memory.")
         return Journal(None, notebook=notebook)
     if days := site_policy().journal_days:
         book.expire(days)

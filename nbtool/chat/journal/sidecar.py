@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import uuid
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import groupby
@@ -19,6 +18,7 @@ from pathlib import Path
 from nbtool.chat.journal.blobs import extract
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import DISK_ERRORS
+from nbtool.loop import report_warning
 from nbtool.settings import display_path
 
 MARK = ".left-"
@@ -63,9 +63,7 @@ def read_in_sidecars(connection: sqlite3.Connection, journal: Path, insert: Inse
             writes = list(_read(path))
         except (*DISK_ERRORS, TypeError) as error:
             if path.exists():  # another process may have imported it meanwhile
-                warnings.warn(
-                    f"The sidecar {display_path(path)} of the journal cannot be read ({error}).", stacklevel=2
-                )
+                report_warning(f"The sidecar {display_path(path)} of the journal cannot be read ({error}).")
             continue
         _insert_writes(connection, writes, insert)
         path.unlink(missing_ok=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import warnings
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,6 +34,7 @@ from nbtool.chat.recording.serialize import deserialize_events, serialize_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, BadUsage, NbtoolError, NotRecorded
 from nbtool.events import Delta, Emit, Event, MessageAppended, Notice, TurnStarted
+from nbtool.loop import report_warning
 from nbtool.messages import Media, Message
 from nbtool.settings import Setting, env, resolve_setting
 from nbtool.text import clean_text
@@ -314,7 +314,7 @@ class TurnRecorder:
             report_unrecorded(turn.prompt.text, self.reason or explain_uncomparable(key.uncomparable if key else {}))
         elif problem := await self._problem_of_storing(turn, file, key):
             report_unrecorded(turn.prompt.text, problem)
-            warnings.warn(f"Not recorded: {problem}", stacklevel=2)
+            report_warning(f"Not recorded: {problem}")
 
     async def _problem_of_storing(self, turn: Turn, file: Recording, key: CacheKey) -> str:
         """Store a turn; return why it could not be, because that must not fail a completed turn."""

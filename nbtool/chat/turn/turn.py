@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import datetime as dt
 import time
-import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
@@ -44,7 +43,7 @@ from nbtool.events import (
     TurnStatus,
 )
 from nbtool.ids import new_id
-from nbtool.loop import background_loop, reset_after_fork
+from nbtool.loop import background_loop, report_warning, reset_after_fork
 from nbtool.messages import Citation, Media, Message, ProviderCall, Text, Usage
 from nbtool.text import shorten
 from nbtool.tools.approval import Approver, AskFunction
@@ -317,7 +316,7 @@ class Turn(CheckedAttributes):
             except BaseException as error:  # noqa: BLE001 - a listener must not stop a turn or nbtool's thread
                 self._listeners.remove(listener)
                 name = getattr(listener, "__qualname__", repr(listener))
-                warnings.warn(f"The listener {name} was removed: {type(error).__name__}: {error}", stacklevel=2)
+                report_warning(f"The listener {name} was removed: {type(error).__name__}: {error}")
 
     def _record(self, event: Event) -> None:
         self.event_times.append(time.time())
