@@ -83,6 +83,16 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     find_env_file.cache_clear()  # a test may have read one of its own
 
 
+@pytest.fixture
+def own_journal() -> Iterator[None]:
+    """Give the test the journal of its own home: the process has opened that of an earlier test."""
+    from nbtool.chat.journal import journal  # noqa: PLC0415 - tests without a journal do not wait for SQLite
+
+    journal.cache_clear()
+    yield
+    journal.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def closed_journals() -> Iterator[None]:
     """Close the journals of a test: what a shell or a thread still refers to is not garbage for thousands of tests."""

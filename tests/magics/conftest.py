@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from nbtool.chat.journal import journal
 from tests.chaos import ChaosServer, finish, head, serve, text
 from tests.shells import end_shell, new_shell
 
@@ -40,14 +39,6 @@ def shell() -> Iterator[Any]:
     assert shell.run_cell(CELLS).success
     yield shell
     end_shell()
-
-
-@pytest.fixture
-def own_journal() -> Iterator[None]:
-    """Give the test the journal of its own home."""
-    journal.cache_clear()
-    yield
-    journal.cache_clear()
 
 
 @pytest.fixture

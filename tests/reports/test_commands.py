@@ -11,7 +11,6 @@ import pytest
 
 from nbtool import Chat, Denied, tool
 from nbtool.chat.chat import wait_for_turn
-from nbtool.chat.journal import journal
 from nbtool.chat.turn import Turn
 from nbtool.ids import short_id
 from nbtool.magics.cell.approver import CellApprover
@@ -29,14 +28,6 @@ def shell() -> Iterator[Any]:
     shell.run_cell("def price(ticker: str) -> float:\n    'Price.'\n    return 1.5")
     yield shell
     end_shell()
-
-
-@pytest.fixture
-def own_journal() -> Iterator[None]:
-    """Give the test the journal of its own home."""
-    journal.cache_clear()
-    yield
-    journal.cache_clear()
 
 
 def send(replies: list[ScriptedReply], *tools: Any, **settings: Any) -> Turn:
