@@ -4,7 +4,7 @@ BIN := .venv/bin
 VENV_IPYKERNEL6 := .venv-ipykernel6
 PYTEST_PARALLEL := --numprocesses 3 --dist loadfile
 KERNEL_TESTS := magics mcp_server notebooks practice
-SLOW_TESTS := browser $(KERNEL_TESTS) chat/journal campaigns compat fuzzing packaging security servers tools/mcp \
+SLOW_TESTS := browser contract $(KERNEL_TESTS) chat/journal campaigns compat fuzzing packaging security servers tools/mcp \
 	chain/test_stopped_turns.py chat/export/test_alone.py chat/test_reply_stops.py providers/test_behaviours.py \
 	providers/test_prompt_cache.py tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
 	wire/test_large_replies.py wire/test_many_calls.py wire/prompted/test_segments.py wire/transport/response/test_decompression.py \
@@ -31,7 +31,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules reports commands lab lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
+.PHONY: help modules reports commands lab lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit contract browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -58,6 +58,8 @@ unit: build/.nbtool ## the fast lane: the tests that need no kernel, server proc
 	seconds=$$(($$(date +%s) - begin)); test $$seconds -le $(UNIT_SECONDS) || { \
 		echo "make unit took $$seconds s, and promises $(UNIT_SECONDS) s: name what is slow in SLOW_TESTS (pytest --durations=20), or set UNIT_SECONDS."; \
 		exit 1; }
+contract: build/.nbtool ## what nbtool guarantees, by public names only
+	$(BIN)/pytest tests/contract
 browser: build/.old install-chromium ## the browser tests, in a real JupyterLab
 	$(BIN)/pytest tests/browser
 notebooks: build/.nbtool ## run the notebooks

@@ -122,6 +122,7 @@ def test_an_edit_is_shown_as_a_diff_and_made_after_the_click_and_can_be_undone_l
 
 @pytest.mark.journey
 @notebook_7_nightly
+@pytest.mark.feature("let the model edit and run cells")
 def test_a_cell_that_a_tool_runs_has_its_output_under_itself_and_its_names_in_the_kernel(
     lab: Lab, front: Front
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.lab import Lab
@@ -15,6 +16,7 @@ def price(ticker: str) -> float:
 ASK = "%%chat -t price -m practice:fast -o answer\nUse &`price` for NVDA."
 
 
+@pytest.mark.feature("use a result in the notebook")
 def test_a_result_is_added_after_its_turn_has_ended(lab: Lab) -> None:
     notebook = lab.open_cells(LOAD, ASK, kernel="python3", name="live.ipynb")
     notebook.run_cell(0)

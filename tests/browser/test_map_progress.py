@@ -48,6 +48,7 @@ def press_stop(notebook: Notebook, index: int) -> None:
 
 @pytest.mark.journey
 @older_kernel_nightly
+@pytest.mark.feature("run one prompt over a table, with a progress bar and a *Stop* button")
 def test_the_bar_moves_and_stop_works_while_the_cell_runs_and_what_came_is_kept(lab: Lab, kernel: str) -> None:
     notebook = lab.open_cells(SETUP, MAP, CHECK, kernel=kernel, name="map.ipynb")
     notebook.run_cell(0)

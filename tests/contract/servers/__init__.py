@@ -1,0 +1,1 @@
+"""Servers of the Model Context Protocol that tests start as processes."""

@@ -1,0 +1,298 @@
+"""One prompt over many rows: the answers, and what no map does twice."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from nbtool import Approved, tool
+from nbtool.errors import BadUsage, LimitReached
+from tests.contract.notebook import Kernel, run_process
+from tests.contract.simulator import Provider, Refusal, Request, call
+
+FEATURE = "run one prompt over a table, with a progress bar and a *Stop* button"
+FILE_FEATURE = "run a prompt over more rows than fit in memory, and continue after a crash"
+CLUSTER_FEATURE = "run the turns of a map on a cluster"
+ROWS = [{"text": f"review {number}"} for number in range(4)]
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+def echo(request: Request) -> str:
+    """Answer with the number of the review."""
+    return f"answer {request.text.split('review ')[1][0]}"
+
+
+@pytest.mark.feature(FEATURE)
+def test_the_answers_are_in_the_order_of_the_rows(model: Provider) -> None:
+    model.always(echo)
+
+    batch = model.chat().map("Is it kind? {text}", ROWS, progress=False)
+
+    assert batch.values == ["answer 0", "answer 1", "answer 2", "answer 3"]
+    assert len(model.requests) == 4
+
+
+@pytest.mark.feature(FEATURE)
+def test_a_frame_is_a_table_of_rows(model: Provider) -> None:
+    model.always(echo)
+
+    batch = model.chat().map("Is it kind? {text}", pd.DataFrame(ROWS), progress=False)
+
+    assert list(batch.values) == ["answer 0", "answer 1", "answer 2", "answer 3"]
+
+
+@pytest.mark.feature(FEATURE)
+def test_answers_have_the_type_that_was_asked_for(model: Provider) -> None:
+    model.always(lambda request: '{"value": true}' if "review 0" in request.text else '{"value": false}')
+
+    values = model.chat().map("Is it kind? {text}", ROWS[:2], as_=bool, progress=False).values
+
+    assert values == [True, False]
+
+
+@pytest.mark.feature(FEATURE)
+def test_a_prompt_that_fails_is_an_error_in_its_place_and_stops_no_other(model: Provider) -> None:
+    model.always(lambda request: Refusal(400, "no") if "review 1" in request.text else echo(request))
+
+    batch = model.chat().map("Is it kind? {text}", ROWS, progress=False)
+
+    assert [answer.index for answer in batch.errors] == [1]
+    assert isinstance(batch.values[1], Exception)
+    assert batch.values[2] == "answer 2"
+
+
+@pytest.mark.feature(FEATURE)
+def test_a_map_shows_its_progress_in_a_notebook(kernel: Kernel, kernel_model: Provider) -> None:
+    kernel_model.say(*[echo] * len(ROWS))
+
+    output = kernel.run(
+        f"from nbtool import Chat\nvalues = Chat('ollama:tiny').map('Is it kind? {{text}}', {ROWS!r}).values"
+    )
+
+    assert not output.error
+    assert any("application/vnd.jupyter.widget-view+json" in bundle for bundle in output.bundles)
+    assert "4 of 4" in output.everything
+
+
+def test_a_map_sends_nothing_of_the_history_of_its_chat(model: Provider) -> None:
+    model.say("Noted.")
+    model.always(echo)
+    chat = model.chat()
+    chat.send("The secret is 7.")
+
+    chat.map("Is it kind? {text}", ROWS, progress=False)
+
+    assert not any("The secret is 7." in request.text for request in model.requests[1:])
+
+
+def test_answers_can_be_read_as_they_arrive(model: Provider) -> None:
+    model.always(echo)
+
+    batch = model.chat().start_map("Is it kind? {text}", ROWS, progress=False)
+
+    assert sorted(answer.index for answer in batch) == [0, 1, 2, 3]
+
+
+def test_a_map_can_be_awaited(model: Provider) -> None:
+    model.always(echo)
+
+    async def ask() -> Any:
+        return (await model.chat().start_map("Is it kind? {text}", ROWS, progress=False)).values
+
+    assert asyncio.run(ask())[3] == "answer 3"
+
+
+@pytest.mark.promise("maps-once")
+def test_the_same_map_once_more_sends_only_what_failed(model: Provider) -> None:
+    failing = {"review 1"}
+    model.always(lambda request: Refusal(400, "no") if any(one in request.text for one in failing) else echo(request))
+    chat = model.chat()
+    chat.map("Is it kind? {text}", ROWS, progress=False)
+    failing.clear()
+
+    values = chat.map("Is it kind? {text}", ROWS, progress=False).values
+
+    assert values == ["answer 0", "answer 1", "answer 2", "answer 3"]
+    assert len(model.requests) == 5
+
+
+@pytest.mark.promise("maps-once")
+def test_no_call_runs_again_when_a_map_goes_on_after_a_failure(model: Provider) -> None:
+    ran: list[int] = []
+    fails = [True]
+
+    @tool(run="auto")
+    def pay(amount: int) -> str:
+        "Pay an amount."
+        ran.append(amount)
+        return f"paid {amount}"
+
+    def reply(request: Request) -> Any:
+        if "paid" not in request.text:
+            return call("pay", amount=int(request.text.split("review ")[1][0]))
+        return Refusal(400, "no") if fails else "Done."
+
+    model.always(reply)
+    chat = model.chat(tools=[pay])
+    chat.map("Pay for {text}", ROWS, progress=False)
+    fails.clear()
+
+    values = chat.map("Pay for {text}", ROWS, progress=False).values
+
+    assert values == ["Done."] * 4
+    assert sorted(ran) == [0, 1, 2, 3]
+
+
+@pytest.mark.promise("maps-once")
+def test_no_call_runs_again_after_a_budget_was_used_up(model: Provider) -> None:
+    ran: list[int] = []
+
+    @tool(run="auto")
+    def pay(amount: int) -> str:
+        "Pay an amount."
+        ran.append(amount)
+        return f"paid {amount}"
+
+    def reply(request: Request) -> Any:
+        return "Done." if "paid" in request.text else call("pay", amount=int(request.text.split("review ")[1][0]))
+
+    model.always(reply)
+    chat = model.chat(tools=[pay])
+    stopped = chat.map("Pay for {text}", ROWS, tokens=20, concurrency=1, progress=False)
+    assert any(isinstance(answer.error, LimitReached) for answer in stopped.errors)
+
+    chat.map("Pay for {text}", ROWS, progress=False)
+
+    assert sorted(ran) == [0, 1, 2, 3]
+
+
+@pytest.mark.promise("maps-once")
+def test_a_call_that_nobody_could_be_asked_about_is_asked_about_later(model: Provider) -> None:
+    ran: list[int] = []
+
+    @tool
+    def pay(amount: int) -> str:
+        "Pay an amount."
+        ran.append(amount)
+        return f"paid {amount}"
+
+    def reply(request: Request) -> Any:
+        messages = request.json["messages"]
+        has_result = any(one["role"] == "tool" for one in messages)
+        return "Done." if has_result else call("pay", amount=int(request.text.split("review ")[1][0]))
+
+    model.always(reply)
+    chat = model.chat(tools=[pay])
+    chat.map("Pay for {text}", ROWS[:2], progress=False)
+    assert ran == []
+
+    chat.map("Pay for {text}", ROWS[:2], approver=lambda question: Approved(), progress=False)
+
+    assert sorted(ran) == [0, 1]
+
+
+KILLED = """
+import os, signal
+from nbtool import Chat, tool
+
+@tool(run="auto")
+def pay(amount: int) -> str:
+    "Pay an amount."
+    with open("paid.txt", "a") as paid:
+        paid.write(f"{{amount}}\\n")
+    if amount == 2 and os.environ.get("DIES"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"paid {{amount}}"
+
+chat = Chat("tiny", wire="chat", base_url={url!r}, api_key="key", tools=[pay])
+rows = [{{"text": f"review {{number}}"}} for number in range(4)]
+totals = chat.map_into("answers.sqlite", "Pay for {{text}}", rows, concurrency=1, progress=False)
+print("totals", totals.answered + totals.answered_before, totals.failed)
+"""
+
+
+@pytest.mark.promise("maps-once")
+@pytest.mark.feature(FILE_FEATURE)
+def test_a_map_that_was_killed_goes_on_and_repeats_no_call(model: Provider, home: Path) -> None:
+    def reply(request: Request) -> Any:
+        return "Done." if "paid" in request.text else call("pay", amount=int(request.text.split("review ")[1][0]))
+
+    model.always(reply)
+    code = KILLED.format(url=model.url)
+    run_process(code, home, fails=True, DIES="yes")
+
+    printed = run_process(code, home)
+
+    assert (home / "paid.txt").read_text(encoding="utf-8").split() == ["0", "1", "2", "3"]
+    assert "totals 3 1" in printed
+    with closing(sqlite3.connect(home / "answers.sqlite")) as answers:
+        rows = answers.execute("SELECT row, value, error IS NULL FROM answers ORDER BY row").fetchall()
+    assert [(row, is_answered) for row, _, is_answered in rows] == [(0, 1), (1, 1), (2, 0), (3, 1)]
+
+
+@pytest.mark.feature(FILE_FEATURE)
+@pytest.mark.parametrize("name", ["answers.sqlite", "answers.parquet", "answers.arrow"])
+def test_answers_are_written_to_a_file(model: Provider, tmp_path: Path, name: str) -> None:
+    model.always(echo)
+
+    totals = model.chat().map_into(str(tmp_path / name), "Is it kind? {text}", iter(ROWS), progress=False)
+
+    assert (totals.answered, totals.failed) == (4, 0)
+    if name.endswith("sqlite"):
+        with closing(sqlite3.connect(tmp_path / name)) as answers:
+            values = [value for (value,) in answers.execute("SELECT value FROM answers ORDER BY row")]
+    else:
+        read = pd.read_parquet if name.endswith("parquet") else pd.read_feather
+        values = list(read(tmp_path / name).sort_values("row")["value"])
+    assert values == ["answer 0", "answer 1", "answer 2", "answer 3"]
+
+
+@pytest.mark.feature(FILE_FEATURE)
+def test_rows_that_are_answered_in_the_file_are_not_sent_again(model: Provider, tmp_path: Path) -> None:
+    model.always(echo)
+    path = str(tmp_path / "answers.sqlite")
+    model.chat().map_into(path, "Is it kind? {text}", ROWS[:2], progress=False)
+
+    totals = model.chat().map_into(path, "Is it kind? {text}", ROWS, progress=False)
+
+    assert (totals.answered, totals.answered_before, len(model.requests)) == (2, 2, 4)
+
+
+@pytest.mark.feature(FILE_FEATURE)
+def test_answers_can_be_given_to_a_function(model: Provider) -> None:
+    model.always(echo)
+    received: list[Any] = []
+
+    def rows() -> Iterator[dict[str, str]]:
+        yield from ROWS
+
+    model.chat().map_into(received.extend, "Is it kind? {text}", rows(), progress=False)
+
+    assert sorted(answer.index for answer in received) == [0, 1, 2, 3]
+
+
+def test_a_template_with_an_unknown_column_sends_nothing(model: Provider) -> None:
+    batch = model.chat().map("Is it kind? {nothing}", ROWS, progress=False)
+
+    assert all(isinstance(error, BadUsage) for error in batch.values)
+    assert model.requests == []
+
+
+@pytest.mark.feature(CLUSTER_FEATURE)
+def test_a_pool_of_processes_runs_the_turns_of_a_map(model: Provider) -> None:
+    model.always(echo)
+
+    with ProcessPoolExecutor(1) as pool:
+        chat = model.chat()
+        values = chat.map("Is it kind? {text}", ROWS, on=pool, send_key=True, progress=False).values
+
+    assert values == ["answer 0", "answer 1", "answer 2", "answer 3"]

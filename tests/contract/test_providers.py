@@ -1,0 +1,354 @@
+"""Which model answers, how it is reached, and what goes with a request."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from nbtool import Chat
+from nbtool.errors import BadUsage, NbtoolError, UnknownModel
+from tests.contract.notebook import Notebook
+from tests.contract.simulator import Body, Provider, Refusal, call, simulate
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+MEDIA = "attach or make images and sound"
+SEARCH = "let the provider search or run code"
+
+
+# --- the model ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_key_and_a_server_the_practice_model_answers(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    monkeypatch.chdir(home)
+
+    turn = Chat("practice:fast").send("Hello?")
+
+    assert turn.status == "completed"
+    assert turn.text
+    assert not turn.cost
+
+
+def test_a_model_of_the_environment_is_used(notebook: Notebook, model: Provider) -> None:
+    model.say("Hello.")
+
+    assert notebook.ask("Hello?").text == "Hello."
+    assert model.requests[0].json["model"] == "tiny"
+
+
+def test_a_model_that_is_named_stays_set_for_the_chat(notebook: Notebook, model: Provider) -> None:
+    model.say("One.", "Two.")
+
+    notebook.ask("Hello?", "-m ollama:large")
+    notebook.ask("Again?")
+
+    assert [request.json["model"] for request in model.requests] == ["large", "large"]
+
+
+def test_the_default_model_can_be_taken_again(notebook: Notebook, model: Provider) -> None:
+    model.say("One.", "Two.")
+
+    notebook.ask("Hello?", "-m ollama:large")
+    notebook.ask("Again?", "-m default")
+
+    assert model.requests[1].json["model"] == "tiny"
+
+
+def test_the_status_names_the_model_the_host_and_why(notebook: Notebook, model: Provider) -> None:
+    text = notebook.run("%chat status").text
+
+    assert "ollama:tiny" in text
+    assert f"127.0.0.1:{model.port}" in text
+    assert "NBTOOL_MODEL" in text
+
+
+def test_an_unknown_provider_is_an_error_that_names_what_was_written() -> None:
+    with pytest.raises(UnknownModel, match="nowhere"):
+        raise Chat("nowhere:large").send("Hello?").error or AssertionError
+
+
+def test_a_missing_key_is_an_error_that_names_the_variable() -> None:
+    with pytest.raises(NbtoolError, match="OPENAI_API_KEY"):
+        raise Chat("openai:some-model").send("Hello?").error or AssertionError
+
+
+def test_the_models_of_a_key_are_listed_by_the_names_that_a_cell_takes(notebook: Notebook, model: Provider) -> None:
+    model.models = ("tiny", "large")
+
+    text = notebook.run("%chat models").text
+
+    assert "large" in text
+    assert not notebook.run("%chat models lar*").error
+
+
+# --- gateways -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("auth", "name"),
+    [
+        ("bearer", "Authorization"),
+        ("x-api-key", "X-Api-Key"),
+        ("api-key", "Api-Key"),
+        ("X-Own", "X-Own"),
+        ("none", None),
+    ],
+)
+def test_a_key_goes_where_the_gateway_expects_it(model: Provider, auth: str, name: str | None) -> None:
+    model.say("Hello.")
+
+    model.chat(auth=auth, api_key="gateway-key-123").send("Hello?")
+
+    headers = {key.title(): value for key, value in model.requests[0].headers.items() if "gateway-key-123" in value}
+    assert list(headers) == ([name] if name else [])
+
+
+def test_headers_and_query_of_a_chat_go_with_each_request(model: Provider) -> None:
+    model.say("Hello.")
+
+    model.chat(headers={"X-Project": "penguins"}, query={"api-version": "7"}).send("Hello?")
+
+    headers = {key.title(): value for key, value in model.requests[0].headers.items()}
+    assert headers["X-Project"] == "penguins"
+    assert model.requests[0].path.endswith("?api-version=7")
+
+
+def test_a_key_can_be_a_function_and_is_renewed_when_it_is_refused(model: Provider) -> None:
+    keys = iter(["first-key-1", "second-key-2", "third-key-3"])
+    model.say(Refusal(401, "expired"), "Hello.")
+
+    turn = model.chat(api_key=lambda: (next(keys), 3600)).send("Hello?")
+
+    assert turn.text == "Hello."
+    assert "first-key-1" in model.requests[0].everything
+    assert "second-key-2" in model.requests[1].everything
+
+
+def test_a_key_can_be_what_a_command_prints(model: Provider) -> None:
+    model.say("Hello.")
+
+    model.chat(api_key=None, key_command=["python3", "-c", "print('printed-key-1')"]).send("Hello?")
+
+    assert "printed-key-1" in model.requests[0].everything
+
+
+def test_a_provider_of_a_file_can_be_used_by_its_name(
+    home: Path, model: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_KEY", "key-of-the-lab")
+    monkeypatch.setenv("LAB_TEAM", "penguins")
+    (home / "providers.toml").write_text(
+        f'[lab]\nbase_url = "{model.url}"\nwire = "chat"\nkeys = ["LAB_KEY"]\n'
+        'headers = { X-Team = "${LAB_TEAM}" }\n'
+    )
+    model.say("Hello.")
+
+    assert Chat("lab:tiny").send("Hello?").text == "Hello."
+    assert "key-of-the-lab" in model.requests[0].everything
+    assert "penguins" in model.requests[0].everything
+
+
+def test_a_chat_made_in_python_is_used_in_cells_with_its_settings(notebook: Notebook) -> None:
+    with simulate("Hello.") as lab:
+        notebook.names["lab"] = lab.chat(system="Be brief.")
+
+        assert notebook.ask("Hello?", "-c lab").text == "Hello."
+        assert "Be brief." in lab.requests[0].text
+
+
+def test_options_of_a_request_are_sent_as_they_are(model: Provider) -> None:
+    model.say("Hello.")
+
+    model.chat(options={"temperature": 0.5}).send("Hello?", options={"seed": 7})
+
+    assert model.requests[0].json["temperature"] == 0.5
+    assert model.requests[0].json["seed"] == 7
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "tools", "stream"])
+def test_what_nbtool_writes_itself_is_no_option(model: Provider, name: str) -> None:
+    with pytest.raises(BadUsage, match=name):
+        raise model.chat(options={name: []}).send("Hello?").error or AssertionError
+
+    assert model.requests == []
+
+
+def test_a_system_text_of_a_cell_is_sent(notebook: Notebook, model: Provider) -> None:
+    model.say("Hello.")
+
+    notebook.ask("Hello?", "-s 'Speak like a pirate.'")
+
+    assert "Speak like a pirate." in model.requests[0].text
+
+
+# --- requests before they are sent ----------------------------------------------------------------------------
+
+
+@pytest.mark.feature("see a request before it is sent")
+def test_a_dry_run_shows_the_request_and_sends_nothing(notebook: Notebook, model: Provider) -> None:
+    output = notebook.run("%%chat --dry-run -s 'Be brief.'\nWhat is it?")
+
+    assert all(text in output.everything for text in ("What is it?", "Be brief.", "tiny"))
+    assert model.requests == []
+
+
+@pytest.mark.feature("see a request before it is sent")
+def test_a_request_that_was_rehearsed_is_what_is_sent(model: Provider) -> None:
+    model.say("Hello.")
+    chat = model.chat(system="Be brief.")
+
+    rehearsed = chat.rehearse("What is it?")
+    chat.send("What is it?")
+
+    assert json.loads(json.dumps(rehearsed.body)) == model.requests[0].json
+
+
+# --- media ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.feature(MEDIA)
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic", "gemini"])
+def test_an_image_is_sent_with_the_prompt(model: Provider, tmp_path: Path, wire: str) -> None:
+    (tmp_path / "photo.png").write_bytes(PIXEL)
+    model.say("A pixel.")
+
+    model.chat(wire=wire).send("What is on it?", attach=[tmp_path / "photo.png"])
+
+    assert base64.b64encode(PIXEL) in model.requests[0].content
+
+
+@pytest.mark.feature(MEDIA)
+def test_a_cell_attaches_files_and_variables(notebook: Notebook, model: Provider, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("the text of a note", encoding="utf-8")
+    notebook.names["photo"] = PIXEL
+    model.say("Fine.")
+
+    notebook.ask("What is it?", f"-a {tmp_path / 'note.txt'} photo")
+
+    assert "the text of a note" in model.requests[0].text
+    assert base64.b64encode(PIXEL) in model.requests[0].content
+
+
+@pytest.mark.feature(MEDIA)
+def test_an_attachment_that_does_not_exist_sends_nothing(notebook: Notebook, model: Provider) -> None:
+    output = notebook.run("%%chat -a nowhere.png\nWhat is it?")
+
+    assert "nowhere.png" in output.error
+    assert model.requests == []
+
+
+@pytest.mark.feature(MEDIA)
+def test_an_image_is_made_by_a_model_that_draws() -> None:
+    turn = Chat("practice:image").send("A red circle.")
+
+    assert turn.status == "completed"
+    assert [one.mime.startswith("image/") for one in turn.media] == [True]
+
+
+# --- tools of the provider ------------------------------------------------------------------------------------
+
+
+@pytest.mark.feature(SEARCH)
+def test_a_tool_of_the_provider_is_asked_for_and_its_sources_are_listed(model: Provider) -> None:
+    annotation = {
+        "type": "url_citation",
+        "url": "https://example.org/a",
+        "title": "A page",
+        "start_index": 0,
+        "end_index": 3,
+    }
+    body = {
+        "id": "r", "object": "response", "created_at": 1, "model": "tiny", "status": "completed",
+        "output": [
+            {"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "new"}},
+            {"type": "message", "id": "m", "role": "assistant", "status": "completed",
+             "content": [{"type": "output_text", "text": "New.", "annotations": [annotation]}]},
+        ],
+        "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+    }  # fmt: skip
+    events = [
+        {"type": "response.created", "response": {**body, "status": "in_progress", "output": []}},
+        *(
+            {"type": "response.output_item.done", "output_index": at, "item": item}
+            for at, item in enumerate(body["output"])
+        ),
+        {"type": "response.completed", "response": body},
+    ]
+    model.say(Body("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()))
+
+    turn = model.chat(wire="responses", provider_tools=["web_search"]).send("What is new?")
+
+    assert "web_search" in model.requests[0].tools
+    assert turn.status == "completed", turn.error
+    assert "https://example.org/a" in str(turn.citations[0])
+    assert len(turn.provider_calls) == 1
+
+
+@pytest.mark.feature(SEARCH)
+def test_a_cell_asks_for_a_tool_of_the_provider(notebook: Notebook) -> None:
+    with simulate("Fine.") as lab:
+        notebook.names["lab"] = lab.chat(wire="responses")
+
+        notebook.ask("What is new?", "-c lab -t web_search")
+
+        assert "web_search" in lab.requests[0].tools
+
+
+# --- many tools -----------------------------------------------------------------------------------------------
+
+MANY = "choose among many tools"
+
+
+@pytest.mark.feature(MANY)
+@pytest.mark.parametrize(
+    ("flag", "offered"),
+    [
+        ("-t nbtool:files", {"list_files", "read_file", "write_file", "edit_file"}),
+        ("-t nbtool:files.read_file", {"read_file"}),
+        ("-t 'nbtool:files.*_file'", {"read_file", "write_file", "edit_file"}),
+        ("-t nbtool:files '!write_file'", {"list_files", "read_file", "edit_file"}),
+    ],
+    ids=str,
+)
+def test_a_cell_chooses_tools_of_a_toolset(notebook: Notebook, model: Provider, flag: str, offered: set[str]) -> None:
+    model.say("Fine.")
+
+    notebook.ask("Hello?", flag)
+
+    assert {name for name in model.requests[0].tools if "file" in name} == offered
+
+
+@pytest.mark.feature(MANY)
+def test_a_tool_is_taken_away_in_a_later_cell(notebook: Notebook, model: Provider) -> None:
+    model.say("Fine.", "Fine.")
+
+    notebook.ask("Hello?", "-t nbtool:files")
+    notebook.ask("Hello?", "-t '!files.write_file'")
+
+    assert "write_file" in model.requests[0].tools
+    assert "write_file" not in model.requests[1].tools
+    assert "read_file" in model.requests[1].tools
+
+
+@pytest.mark.feature(MANY)
+def test_a_function_of_the_notebook_is_mentioned_in_the_prompt(notebook: Notebook, model: Provider) -> None:
+    notebook.run(
+        "from nbtool import tool\n@tool(run='auto')\ndef double(n: int) -> int:\n    'Twice.'\n    return 2 * n"
+    )
+    model.say(call("double", n=21), "42.")
+
+    turn = notebook.ask("Use &`double` for 21.")
+
+    assert turn.calls[0].result == 42
+
+
+def test_a_name_that_does_not_exist_sends_nothing(notebook: Notebook, model: Provider) -> None:
+    output = notebook.run("%%chat -t nowhere\nHello?")
+
+    assert "nowhere" in output.error
+    assert model.requests == []

@@ -1,0 +1,220 @@
+"""Turns that are recorded once and replayed without a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import tool
+from nbtool.errors import NotRecorded
+from nbtool.plugins import Privacy
+from tests.contract.notebook import Notebook
+from tests.contract.simulator import KEY, Provider, call
+
+pytest_plugins = ["pytester"]
+
+FEATURE = "replay a notebook without a model"
+ran: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran() -> None:
+    ran.clear()
+
+
+@tool(run="auto")
+def price(ticker: str) -> int:
+    "The price of a ticker."
+    ran.append(ticker)
+    return 10
+
+
+def recorded(model: Provider, path: Path, **settings: Any) -> Any:
+    """Make a chat that records to a file and replays from it."""
+    chat = model.chat(tools=[price], **settings)
+    chat.record(path)
+    return chat
+
+
+@pytest.mark.promise("free-replay")
+@pytest.mark.feature(FEATURE)
+def test_a_recorded_turn_is_replayed_without_a_request(model: Provider, tmp_path: Path) -> None:
+    model.say(call("price", ticker="A"), "It costs 10.")
+    first = recorded(model, tmp_path / "r.json").send("What does A cost?")
+
+    second = recorded(model, tmp_path / "r.json").send("What does A cost?")
+
+    assert (second.text, second.calls[0].result) == (first.text, 10)
+    assert len(model.requests) == 2
+    assert ran == ["A"]
+    assert second.replayed
+    assert not first.replayed
+
+
+@pytest.mark.promise("free-replay")
+@pytest.mark.parametrize("change", ["prompt", "system", "options", "history", "tool"])
+def test_a_turn_whose_inputs_changed_is_sent(model: Provider, tmp_path: Path, change: str) -> None:
+    @tool(run="auto", name="price")
+    def other_price(ticker: str) -> int:
+        "The price of a ticker."
+        return 11
+
+    model.say("Ten.", "Eleven.", "Twelve.")
+    recorded(model, tmp_path / "r.json").send("What does A cost?")
+    chat = recorded(
+        model, tmp_path / "r.json", system="Be brief." if change == "system" else "",
+        options={"temperature": 0.5} if change == "options" else {},
+    )  # fmt: skip
+    if change == "tool":
+        chat.tools = model.chat(tools=[other_price]).tools
+    if change == "history":
+        chat.send("Hello?")
+
+    turn = chat.send("What does B cost?" if change == "prompt" else "What does A cost?")
+
+    assert not turn.replayed
+    assert turn.text in {"Eleven.", "Twelve."}
+
+
+@pytest.mark.promise("free-replay")
+@pytest.mark.feature(FEATURE)
+def test_replaying_only_never_asks_a_model(model: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model.say("Ten.")
+    recorded(model, tmp_path / "r.json").send("What does A cost?")
+    monkeypatch.setenv("NBTOOL_REPLAY", "only")
+    chat = recorded(model, tmp_path / "r.json")
+
+    assert chat.send("What does A cost?").text == "Ten."
+    other = chat.send("What does B cost?")
+
+    assert isinstance(other.error, NotRecorded)
+    assert len(model.requests) == 1
+
+
+@pytest.mark.promise("free-replay")
+def test_a_file_that_is_only_replayed_is_not_written(model: Provider, tmp_path: Path) -> None:
+    model.say("Ten.", "Eleven.")
+    recorded(model, tmp_path / "r.json").send("What does A cost?")
+    content = (tmp_path / "r.json").read_bytes()
+    chat = model.chat(tools=[price])
+    chat.replay(tmp_path / "r.json")
+
+    assert chat.send("What does A cost?").text == "Ten."
+    chat.send("What does B cost?")
+
+    assert (tmp_path / "r.json").read_bytes() == content
+
+
+@pytest.mark.promise("free-replay")
+@pytest.mark.feature(FEATURE)
+def test_a_notebook_records_and_replays_its_cells(notebook: Notebook, model: Provider, tmp_path: Path) -> None:
+    model.say("Ten.")
+    path = tmp_path / "notebook.nbtool.json"
+    notebook.run(f"%chat record {path}")
+    notebook.ask("What does A cost?")
+    notebook.run("%chat new")
+
+    assert notebook.ask("What does A cost?").text == "Ten."
+    assert len(model.requests) == 1
+
+
+@pytest.mark.promise("free-replay")
+@pytest.mark.feature(FEATURE)
+def test_a_cell_that_is_not_recorded_fails_where_only_replays_are_allowed(
+    notebook: Notebook, model: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook.run(f"%chat record {tmp_path / 'r.json'}")
+    monkeypatch.setenv("NBTOOL_REPLAY", "only")
+
+    output = notebook.run("%%chat\nWhat does A cost?")
+
+    assert output.error
+    assert model.requests == []
+
+
+def test_a_recording_is_readable_and_has_no_key_and_no_masked_value(model: Provider, tmp_path: Path) -> None:
+    @tool(run="auto")
+    def look_up(name: str) -> str:
+        "Look somebody up."
+        return f"{name}, grace@navy.example, {KEY}"
+
+    model.say(call("look_up", name="Grace"), "Found.")
+    chat = model.chat(tools=[look_up], plugins=[Privacy(names=["Grace"])])
+    chat.record(tmp_path / "r.json")
+
+    chat.send("Look up Grace.")
+
+    content = (tmp_path / "r.json").read_text(encoding="utf-8")
+    assert json.loads(content)
+    assert all(word not in content for word in (KEY, "grace@navy.example", "Grace"))
+
+
+@pytest.mark.promise("forged-history")
+def test_a_recording_with_a_forged_result_of_an_object_runs_nothing(model: Provider, tmp_path: Path) -> None:
+    model.say(call("price", ticker="A"), "It costs 10.")
+    path = tmp_path / "r.json"
+    recorded(model, path).send("What does A cost?")
+    path.write_text(path.read_text(encoding="utf-8").replace('"price"', '"os.system"'), encoding="utf-8")
+    model.say("Again 10.")
+    ran.clear()
+
+    turn = recorded(model, path).send("What does A cost?")
+
+    assert ran == []
+    assert turn.status in {"completed", "error"}
+
+
+# --- pytest ---------------------------------------------------------------------------------------------------
+
+APP = """
+import os
+from nbtool import Chat
+
+def ask(prompt):
+    return Chat("tiny", wire="chat", base_url=os.environ["LAB_URL"], api_key=os.environ.get("LAB_KEY")).send(prompt)
+"""
+TEST = """
+from app import ask
+
+def test_price(nbtool_replay):
+    assert ask("What does A cost?").text == "It costs 10."
+"""
+
+
+@pytest.fixture
+def team(pytester: pytest.Pytester, model: Provider, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Give the folder of somebody whose tests use a model."""
+    pytester.makepyfile(app=APP, test_shop=TEST)
+    monkeypatch.setenv("LAB_URL", model.url)
+    monkeypatch.setenv("LAB_KEY", KEY)
+    return pytester
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.promise("free-replay")
+@pytest.mark.feature("replay turns in your own tests")
+def test_tests_are_recorded_once_and_run_without_a_model_from_then_on(
+    team: pytest.Pytester, model: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.say("It costs 10.")
+
+    team.runpytest_subprocess("--nbtool-record").assert_outcomes(passed=1)
+    monkeypatch.delenv("LAB_KEY")
+    team.runpytest_subprocess().assert_outcomes(passed=1)
+
+    assert len(model.requests) == 1
+    (recording,) = (team.path / "recordings").rglob("*.json")
+    assert "It costs 10." in recording.read_text(encoding="utf-8")
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.feature("replay turns in your own tests")
+def test_a_test_whose_turn_is_not_recorded_fails_and_names_the_option(team: pytest.Pytester, model: Provider) -> None:
+    result = team.runpytest_subprocess()
+
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "--nbtool-record" in result.stdout.str()
+    assert model.requests == []

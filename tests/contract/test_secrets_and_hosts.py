@@ -1,0 +1,334 @@
+"""Where a key, a prompt and a history may go, and where a key may appear."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.errors import NbtoolError
+from nbtool.plugins import EventLog
+from tests.contract.dialects import DIALECTS
+from tests.contract.notebook import Notebook, end_shell, run_process
+from tests.contract.simulator import KEY, Body, Provider, Refusal, call, simulate
+
+TOKEN = "tkn-a81f5c7d93e2"
+
+
+@contextmanager
+def two_labs(home: Path) -> Iterator[tuple[Provider, Provider]]:
+    """Run two providers, `alpha` and `beta`, each with a key and a header of its own in `providers.toml`."""
+    with simulate() as alpha, simulate() as beta:
+        tables = [
+            f'[{name}]\nbase_url = "{lab.url}"\nkeys = ["{name.upper()}_KEY"]\nwire = "chat"\ndefault_model = "m"\n'
+            f'headers = {{ X-Team = "team-of-{name}" }}\nquery = {{ version = "v-{name}" }}\n'
+            for name, lab in (("alpha", alpha), ("beta", beta))
+        ]
+        (home / "providers.toml").write_text("\n".join(tables), encoding="utf-8")
+        yield alpha, beta
+
+
+@pytest.fixture
+def labs(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Provider, Provider]]:
+    monkeypatch.setenv("ALPHA_KEY", "key-of-alpha-1234")
+    monkeypatch.setenv("BETA_KEY", "key-of-beta-5678")
+    with two_labs(home) as both:
+        yield both
+
+
+# --- own-host -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("own-host")
+@pytest.mark.parametrize("wire", DIALECTS)
+def test_a_key_is_in_one_header_and_nowhere_else(model: Provider, wire: str) -> None:
+    model.say("Hello.")
+
+    model.chat(wire=wire).send("Hello?")
+
+    (request,) = model.requests
+    assert [name for name, value in request.headers.items() if KEY in value]
+    assert len([name for name, value in request.headers.items() if KEY in value]) == 1
+    assert KEY not in request.path
+    assert KEY.encode() not in request.content
+
+
+@pytest.mark.promise("own-host")
+def test_settings_of_a_provider_go_to_its_address_only(labs: tuple[Provider, Provider]) -> None:
+    alpha, beta = labs
+    alpha.say("Hello.")
+    beta.say("Hello.")
+
+    assert Chat("alpha:m").send("Hello?").text == "Hello."
+    assert Chat("beta:m").send("Hello?").text == "Hello."
+
+    for own, other, name in ((alpha, "beta", "alpha"), (beta, "alpha", "beta")):
+        assert f"key-of-{name}" in own.everything
+        assert f"team-of-{name}" in own.everything
+        assert f"v-{name}" in own.requests[0].path
+        assert f"key-of-{other}" not in own.everything
+        assert f"team-of-{other}" not in own.everything
+
+
+@pytest.mark.promise("own-host")
+def test_a_key_of_a_provider_is_not_sent_to_another_address(labs: tuple[Provider, Provider], model: Provider) -> None:
+    model.always("Hello.")
+
+    with suppress(NbtoolError):
+        Chat("alpha:m", base_url=model.url).send("Hello?")
+
+    assert "key-of-alpha" not in model.everything
+    assert "team-of-alpha" not in model.everything
+
+
+@pytest.mark.promise("own-host")
+def test_a_redirect_is_not_followed(model: Provider) -> None:
+    with simulate() as elsewhere:
+        model.always(Body(b"", 307, headers={"Location": f"{elsewhere.url}/chat/completions"}))
+
+        turn = model.chat().send("private words")
+
+        assert turn.status == "error"
+        assert elsewhere.requests == []
+        assert elsewhere.others == []
+
+
+@pytest.mark.promise("own-host")
+@pytest.mark.parametrize("address", ["http://192.0.2.1/v1", "http://example.org/v1"])
+def test_a_key_is_sent_over_plain_http_to_this_machine_only(address: str) -> None:
+    with pytest.raises(NbtoolError, match="https"):
+        raise Chat("tiny", base_url=address, api_key=KEY, wire="chat").send("Hello?").error or AssertionError
+
+
+@pytest.mark.promise("own-host")
+def test_a_chat_with_an_address_of_its_own_takes_no_setting_of_cells(notebook: Notebook, model: Provider) -> None:
+    with simulate("Hello.") as elsewhere:
+        notebook.run(f"%config NbTool.base_url = {model.url!r}\n%config NbTool.headers = {{'X-Team': '{TOKEN}'}}")
+        notebook.names["lab"] = elsewhere.chat()
+
+        assert notebook.ask("Hello?", "-c lab").text == "Hello."
+
+        assert TOKEN not in elsewhere.everything
+    assert model.requests == []
+
+
+# --- history-host ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("history-host")
+def test_a_history_goes_to_the_host_that_a_person_names(notebook: Notebook, labs: tuple[Provider, Provider]) -> None:
+    alpha, beta = labs
+    alpha.say("Noted.")
+    beta.say("It is 7.")
+
+    notebook.ask("The number is 7.", "-m alpha:m")
+    notebook.ask("What is it?", "-m beta:m")
+
+    assert "The number is 7." in beta.requests[0].text
+
+
+@pytest.mark.promise("history-host")
+def test_a_history_does_not_follow_a_default_that_changes(
+    notebook: Notebook, home: Path, model: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with two_labs(home) as (alpha, beta):
+        monkeypatch.delenv("NBTOOL_MODEL")
+        monkeypatch.delenv("OLLAMA_HOST")
+        monkeypatch.setenv("ALPHA_KEY", "key-of-alpha-1234")
+        alpha.say("Noted.")
+        assert notebook.ask("The number is 7.").text == "Noted."
+        chat_id = _id_of(notebook.run("%chat history chats").text)
+
+        monkeypatch.delenv("ALPHA_KEY")
+        monkeypatch.setenv("BETA_KEY", "key-of-beta-5678")
+        notebook.run(f"%chat -c other open {chat_id}")
+        notebook.run("%%chat -c other\nWhat is it?")
+
+        assert beta.requests == []
+
+
+def _id_of(text: str) -> str:
+    return next(word for word in text.replace("(", " ").split() if word.startswith("chat_"))
+
+
+# --- env-asks -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(home: Path, model: Provider, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Work in a folder whose `.env` names the model and its address."""
+    folder = home.parent / "project"
+    folder.mkdir()
+    (folder / ".env").write_text(f"NBTOOL_MODEL=ollama:tiny\nOLLAMA_HOST={model.host}\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    yield folder
+    end_shell()
+
+
+def load_notebook() -> Notebook:
+    notebook = Notebook()
+    assert not notebook.run("%load_ext nbtool").error
+    return notebook
+
+
+@pytest.mark.promise("env-asks")
+@pytest.mark.usefixtures("project")
+def test_a_model_that_only_a_file_of_the_project_names_gets_no_prompt(model: Provider) -> None:
+    output = load_notebook().run("%%chat\nprivate words")
+
+    assert "%chat env allow" in output.text
+    assert model.requests == []
+
+
+@pytest.mark.promise("env-asks")
+@pytest.mark.usefixtures("project")
+def test_a_file_of_the_project_that_a_person_allowed_is_used(model: Provider) -> None:
+    model.say("Hello.")
+    notebook = load_notebook()
+    notebook.run("%chat env allow")
+
+    assert notebook.ask("Hello?").text == "Hello."
+
+
+@pytest.mark.promise("env-asks")
+def test_a_file_that_changes_after_it_was_allowed_is_not_used(project: Path, model: Provider) -> None:
+    load_notebook().run("%chat env allow")
+    with (project / ".env").open("a") as env:
+        env.write(f"OLLAMA_HOST={model.host}/other\n")
+
+    run_process(_ASK, project, NBTOOL_HOME=os.environ["NBTOOL_HOME"])
+
+    assert model.requests == []
+
+
+_ASK = """
+from nbtool import Chat
+try:
+    print(Chat().send("private words").error)
+except Exception as error:
+    print(error)
+"""
+
+
+# --- no-secret-told -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("no-secret-told")
+def test_an_error_of_a_server_that_repeats_the_key_does_not_show_it(model: Provider) -> None:
+    model.say(Refusal(401, f"Incorrect API key provided: {KEY}"))
+
+    turn = model.chat().send("Hello?")
+
+    assert turn.status == "error"
+    assert KEY not in str(turn.error)
+    assert KEY not in repr(turn.error)
+
+
+@pytest.mark.promise("no-secret-told")
+def test_a_chat_does_not_show_its_key(model: Provider) -> None:
+    model.say("Hello.")
+    chat = model.chat(headers={"X-Secret": TOKEN})
+    turn = chat.send("Hello?")
+
+    for shown in (repr(chat), str(chat), repr(turn), repr(chat.model), str(turn._repr_mimebundle_())):
+        assert KEY not in shown
+        assert TOKEN not in shown
+
+
+@pytest.mark.promise("no-secret-told")
+def test_no_file_that_nbtool_writes_has_a_key_that_a_tool_returned(
+    home: Path, notebook: Notebook, model: Provider, tmp_path: Path
+) -> None:
+    @tool(run="auto")
+    def read_settings() -> str:
+        "Read the settings."
+        return f"key = {KEY}"
+
+    model.say(call("read_settings"), f"The key is {KEY}.")
+    chat = model.chat(tools=[read_settings], plugins=[EventLog(tmp_path / "events.jsonl")])
+    chat.record(tmp_path / "recording.json")
+    notebook.names["lab"] = chat
+    os.chdir(tmp_path)
+
+    chat.send("What is the key?")
+    for kind in ("md", "json", "py"):
+        assert not notebook.run(f"%chat -c lab export {kind} {tmp_path / ('export.' + kind)}").error
+
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {"events.jsonl", "recording.json", "export.md", "export.json", "export.py"} <= {one.name for one in written}
+    assert "journal.sqlite" in {one.name for one in written}
+    assert [one.name for one in written if KEY.encode() in one.read_bytes()] == []
+
+
+@pytest.mark.promise("no-secret-told")
+def test_a_saved_turn_does_not_have_a_key_that_a_tool_returned(notebook: Notebook, model: Provider) -> None:
+    notebook.run(f"from nbtool import tool\n@tool(run='auto')\ndef leak():\n    'Leak.'\n    return 'key = {KEY}'")
+    notebook.names["lab"] = model.chat(tools=[notebook.names["leak"]])
+    model.say(call("leak"), f"The key is {KEY}.")
+
+    notebook.ask("What is the key?", "-c lab")
+
+    saved = [
+        form for bundle in notebook.output.bundles for name, form in bundle.items() if "json" in name or "html" in name
+    ]
+    assert KEY not in json.dumps(saved)
+
+
+@pytest.mark.promise("no-secret-told")
+def test_what_a_key_command_prints_is_not_in_its_error(model: Provider) -> None:
+    command = ["python3", "-c", f"import sys; print('{TOKEN}'); print('{TOKEN}', file=sys.stderr); sys.exit(3)"]
+
+    with pytest.raises(NbtoolError) as failed:
+        raise model.chat(api_key=None, key_command=command).send("Hello?").error or AssertionError
+
+    assert TOKEN not in str(failed.value)
+    assert model.requests == []
+
+
+# --- quiet-load -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("quiet-load")
+def test_loading_connects_to_this_machine_only(home: Path) -> None:
+    code = """
+import sys
+reached = []
+def watch(event, arguments):
+    if event in {"socket.getaddrinfo", "socket.connect"}:
+        reached.append(arguments[0] if event == "socket.getaddrinfo" else arguments[1][0])
+sys.addaudithook(watch)
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "nbtool")
+print("reached", sorted({str(one) for one in reached if isinstance(one, (str, bytes))}))
+"""
+
+    printed = run_process(code, home)
+
+    places = printed.split("reached ")[1]
+    assert set(json.loads(places.replace("'", '"'))) <= {"127.0.0.1", "localhost", "::1"}
+
+
+def test_loading_says_in_one_line_which_model_was_found(notebook: Notebook) -> None:
+    output = notebook.run("%reload_ext nbtool")
+
+    assert len(output.text.strip().splitlines()) <= 1
+
+
+def test_nothing_is_imported_that_makes_loading_slow(home: Path) -> None:
+    code = "import sys, nbtool\nprint(sorted({'pandas', 'numpy', 'pydantic', 'httpx', 'mcp'} & set(sys.modules)))"
+
+    assert run_process(code, home).strip() == "[]"
+
+
+def test_the_history_is_a_file_that_only_its_user_can_read(home: Path, model: Provider) -> None:
+    model.say("Noted.")
+
+    model.chat().send("Remember the number 7.")
+
+    assert (home / "journal.sqlite").stat().st_mode & 0o077 == 0

@@ -1,0 +1,191 @@
+"""The notebook as a server for other programs: who reaches it, and what they reach in it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.contract.notebook import Kernel, process_environment
+
+pytestmark = pytest.mark.feature("let Claude Code, Codex or another program use this kernel")
+
+SECRET = "Zanzibar"
+CELL = f"""
+from nbtool import tool
+import nbtool
+served = []
+@tool(run="auto")
+def price(ticker: str) -> int:
+    "The price of a ticker."
+    return 1234
+@tool
+def pay(amount: int) -> str:
+    "Pay an amount."
+    served.append(amount)
+    return f"paid {{amount}}"
+@tool(run="auto")
+def other() -> str:
+    "Nobody serves this."
+    return "other"
+@tool(run="auto")
+def keep(data) -> str:
+    "Keep it."
+    served.append(data)
+    return "kept"
+df = ["{SECRET}"]
+note = "a readable note"
+hidden = "{SECRET} too"
+"""
+
+
+@pytest.fixture(scope="module")
+def address(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """Serve the notebook, and give its address and token as `nbtool-mcp --token` prints them."""
+    assert not kernel.run(CELL).error
+    output = kernel.run("%chat serve -t price pay keep -v df --read note")
+    assert not output.error
+    home = Path(kernel.run("import os; print(os.environ['NBTOOL_HOME'])").stream.strip())
+    command = [str(Path(sys.executable).parent / "nbtool-mcp"), "--token"]
+    printed = subprocess.run(
+        command, env=process_environment(home), capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    url, token = printed.split()
+    assert token not in output.everything
+    yield url, token
+    kernel.run("%chat serve --stop")
+
+
+def use(address: tuple[str, str], work: Any) -> Any:
+    """Connect with the official client, and do something."""
+    url, token = address
+
+    async def run() -> Any:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30) as http,
+            streamable_http_client(url, http_client=http) as (read, write),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            return await work(session)
+
+    return asyncio.run(run())
+
+
+def text_of(result: Any) -> str:
+    return "\n".join(part.text for part in result.content if part.type == "text")
+
+
+@pytest.mark.promise("served")
+def test_a_program_reaches_only_what_is_served(address: tuple[str, str]) -> None:
+    async def work(session: ClientSession) -> Any:
+        names = [tool.name for tool in (await session.list_tools()).tools]
+        return names, await session.call_tool("price", {"ticker": "A"}), await session.call_tool("other", {})
+
+    names, price, other = use(address, work)
+
+    assert {"price", "pay"} <= set(names)
+    assert "other" not in names
+    assert "1234" in text_of(price)
+    assert other.is_error
+
+
+@pytest.mark.promise("served")
+def test_an_object_goes_to_a_tool_by_reference_and_its_values_stay(address: tuple[str, str], kernel: Kernel) -> None:
+    async def work(session: ClientSession) -> Any:
+        return [await session.call_tool("keep", {"data": f"$VAR_REF{{{{{name}}}}}"}) for name in ("df", "hidden")]
+
+    passed, refused = use(address, work)
+
+    assert "kept" in text_of(passed)
+    assert refused.is_error
+    assert "True" in kernel.run("served[-1] is df").text
+    assert SECRET not in text_of(passed) + text_of(refused)
+
+
+@pytest.mark.promise("served")
+def test_values_are_read_only_if_the_person_lets_them_be_read(address: tuple[str, str]) -> None:
+    async def work(session: ClientSession) -> Any:
+        resources = (await session.list_resources()).resources
+        return {
+            one.name: str((await session.read_resource(one.uri)).contents[0]) for one in resources if "note" in one.name
+        }
+
+    read = use(address, work)
+
+    assert any("a readable note" in text for text in read.values())
+    assert SECRET not in str(read)
+
+
+@pytest.mark.promise("served")
+@pytest.mark.parametrize(("decision", "result_text"), [("approve", "paid 5"), ("deny", "not approve")])
+def test_a_call_of_a_program_waits_for_the_person(
+    address: tuple[str, str], kernel: Kernel, decision: str, result_text: str
+) -> None:
+    async def work(session: ClientSession) -> Any:
+        calling = asyncio.ensure_future(session.call_tool("pay", {"amount": 5}))
+        waiting = ""
+        while "pay" not in waiting:
+            waiting = await asyncio.to_thread(lambda: kernel.run("%chat approvals").text)
+            assert not calling.done()
+        question = next(word for word in waiting.replace("`", " ").split() if len(word) >= 8 and _is_hex(word))
+        await asyncio.to_thread(kernel.run, f"%chat {decision} {question}")
+        return await calling
+
+    result = use(address, work)
+
+    assert result_text in text_of(result).lower()
+
+
+def _is_hex(word: str) -> bool:
+    return all(letter in "0123456789abcdef" for letter in word)
+
+
+@pytest.mark.promise("served")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic x"},
+        {"Origin": "https://evil.example"}, {"Host": "evil.example"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_request_without_the_token_or_from_elsewhere_is_refused(
+    address: tuple[str, str], headers: dict[str, str]
+) -> None:
+    url, token = address
+    if "Authorization" not in headers and headers:
+        headers = {**headers, "Authorization": f"Bearer {token}"}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accepts = {"Accept": "application/json, text/event-stream"}
+
+    response = httpx2.post(url, json=body, headers={**accepts, **headers})
+
+    assert 400 <= response.status_code < 500
+    assert "price" not in response.text
+
+
+@pytest.mark.promise("served")
+def test_what_programs_did_is_listed_for_the_person(address: tuple[str, str], kernel: Kernel) -> None:
+    async def work(session: ClientSession) -> Any:
+        return await session.call_tool("price", {"ticker": "A"})
+
+    use(address, work)
+
+    assert "price" in kernel.run("%chat serve").text
+
+
+@pytest.mark.promise("served")
+def test_the_token_is_in_no_output(address: tuple[str, str], kernel: Kernel) -> None:
+    outputs = [kernel.run(f"%chat {command}").everything for command in ("serve", "status", "history", "approvals")]
+
+    assert address[1] not in "".join(outputs)
