@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -302,9 +303,7 @@ def test_an_approver_cannot_change_the_arguments_behind_the_question(model: Prov
         return "bought"
 
     def approve(question: Any) -> Approved:
-        for value in vars(question).values() if hasattr(question, "__dict__") else ():
-            if isinstance(value, dict):
-                value.clear()
+        question.arguments["things"].append("a car")
         return Approved()
 
     model.say(call("buy", things=things), "Bought.")
@@ -558,6 +557,37 @@ def test_a_question_that_was_not_shown_is_shown_and_not_approved(
     assert "12" in output.text
     assert "13" in output.text
     assert "parked" in notebook.run("turn.status").text
+    notebook.run("%chat stop")
+
+
+@pytest.mark.promise("first-decision")
+def test_a_second_decision_in_another_place_is_refused_and_says_that_it_was_decided(
+    notebook_of_person: Kernel, kernel_model: Provider
+) -> None:
+    notebook, model = notebook_of_person, kernel_model
+    model.say(call("pay", amount=14), "I may not.")
+    notebook.run("%%chat --new -t pay --approve later -o turn\nPay 14.")
+    listed = notebook.run("%chat approvals").text
+    question = next(word for word in listed.replace("`", " ").split() if re.fullmatch("[0-9a-f]{8,}", word))
+
+    notebook.run(f"%chat deny {question}")
+    second = notebook.run(f"%chat approve {question}")
+
+    assert "decided" in second.text
+    assert "14" not in notebook.run("(await turn) and paid").text
+
+
+@pytest.mark.promise("seen-question")
+@pytest.mark.promise("parked")
+def test_the_output_of_a_waiting_turn_has_the_text_so_far_the_question_and_how_to_go_on(
+    notebook_of_person: Kernel, kernel_model: Provider
+) -> None:
+    notebook, model = notebook_of_person, kernel_model
+    model.say(["Let me pay that for you.", call("pay", amount=15)], "I may not.")
+
+    output = notebook.run("%%chat --new -t pay --approve later -o turn\nPay 15.")
+
+    assert all(part in output.text for part in ("Let me pay that for you.", "pay", "15", "%chat approve"))
     notebook.run("%chat stop")
 
 

@@ -140,11 +140,11 @@ def _select(context: CommandContext, id_: str, verb: str) -> tuple[Chat, Questio
         BadUsage: there is none, or several, or it was not shown; they are printed.
     """
     waiting, chat = _waiting(context), context.chat
-    if not waiting:
-        raise BadUsage("No call is pending.", fix="`%chat approvals` lists them.")
     own = [one for one in waiting if one[0] is chat or (one[0].approvals is chat.approvals and not _has_asked(*one))]
     if id_:
         return _select_by_id(context, id_, own if context.is_named else waiting)
+    if not waiting:
+        raise BadUsage("No call is pending.", fix="`%chat approvals` lists them.")
     if len(own) == 1 and own[0][0].approvals.is_shown(own[0][1].digest):
         return own[0]
     if len(own) == 1:
