@@ -157,6 +157,12 @@ def test_two_tools_whose_names_are_the_same_for_a_model_are_both_offered(model: 
     assert len(names) == len(set(names)) == 2
 
 
+def write_prompt(notebook: Notebook) -> str:
+    """Let a prompt of a server be written into a cell, and give the cell."""
+    output = notebook.run('%chat prompt lab.review code="x = 1"')
+    return getattr(notebook.shell, "rl_next_input", None) or output.text
+
+
 @pytest.mark.promise("prompts")
 @pytest.mark.feature(FEATURE)
 def test_a_prompt_of_a_server_is_written_into_a_cell_and_not_sent(
@@ -168,9 +174,7 @@ def test_a_prompt_of_a_server_is_written_into_a_cell_and_not_sent(
     notebook.ask("Hello?", "-t servers")
     sent = len(model.requests)
 
-    output = notebook.run('%chat prompt lab.review code="x = 1"')
-    written = notebook.shell.rl_next_input if hasattr(notebook.shell, "rl_next_input") else ""
-    cell = written or output.text
+    cell = write_prompt(notebook)
 
     assert "x = 1" in cell
     assert len(model.requests) == sent
@@ -183,8 +187,7 @@ def test_a_prompt_of_a_server_mentions_no_variable_and_no_tool(
     notebook.names.update(servers=lab, salaries=["Zanzibar"])
     model.say("Fine.", "Fine.")
     notebook.ask("Hello?", "-t servers")
-    output = notebook.run('%chat prompt lab.review code="x = 1"')
-    cell = getattr(notebook.shell, "rl_next_input", None) or output.text
+    cell = write_prompt(notebook)
 
     notebook.run("%%chat" + cell.split("%%chat", 1)[1])
 

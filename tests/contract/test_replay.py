@@ -135,6 +135,24 @@ def test_a_cell_that_is_not_recorded_fails_where_only_replays_are_allowed(
     assert model.requests == []
 
 
+@pytest.mark.promise("free-replay")
+@pytest.mark.parametrize("way", ["setting of the cell", "record --only"])
+def test_a_cell_that_only_replays_sends_nothing(notebook: Notebook, model: Provider, tmp_path: Path, way: str) -> None:
+    model.say("Ten.")
+    notebook.run(f"%chat record {tmp_path / 'r.json'}")
+    notebook.ask("What does A cost?")
+    notebook.run("%chat new")
+    if way == "record --only":
+        notebook.run(f"%chat record {tmp_path / 'r.json'} --only")
+
+    flags = "--set replay=only" if way == "setting of the cell" else ""
+    replayed = notebook.ask("What does A cost?", flags)
+    notebook.run(f"%%chat {'--set replay=only' if way == 'setting of the cell' else '--new'}\nWhat does A cost?")
+
+    assert replayed.text == "Ten."
+    assert len(model.requests) == 1
+
+
 def test_a_recording_is_readable_and_has_no_key_and_no_masked_value(model: Provider, tmp_path: Path) -> None:
     @tool(run="auto")
     def look_up(name: str) -> str:

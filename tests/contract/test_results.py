@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import current_thread
@@ -18,6 +19,9 @@ from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call
 
 SECRET = "Zanzibar"
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 @pytest.mark.feature("approve calls and results")
@@ -227,6 +231,23 @@ def test_a_result_by_reference_is_read_only_if_a_person_releases_it(model: Provi
     assert refused.calls[1].status != "ok"
     assert released.calls[1].status == "ok"
     assert SECRET in model.everything
+
+
+@pytest.mark.promise("withheld")
+@pytest.mark.parametrize("is_released", [False, True])
+def test_the_pictures_of_a_result_are_withheld_and_released_with_it(model: Provider, is_released: bool) -> None:
+    @tool(run="auto", result="always")
+    def photograph() -> bytes:
+        "Take a photograph."
+        return PIXEL
+
+    model.say(call("photograph"), "Fine.")
+    decision = Released() if is_released else Withheld()
+
+    turn = model.chat(wire="anthropic", tools=[photograph], approver=lambda question: decision).send("Take one.")
+
+    assert turn.status == "completed"
+    assert (base64.b64encode(PIXEL) in model.requests[1].content) is is_released
 
 
 @pytest.mark.promise("declared-form")

@@ -117,6 +117,26 @@ def test_a_chat_with_an_address_of_its_own_takes_no_setting_of_cells(notebook: N
     assert model.requests == []
 
 
+@pytest.mark.promise("own-host")
+def test_the_key_and_headers_of_all_cells_are_unset_when_they_get_another_server(
+    notebook: Notebook, model: Provider
+) -> None:
+    model.say("Hello.")
+    with simulate("Hello.") as elsewhere:
+        notebook.run(
+            f"%config NbTool.base_url = {model.url!r}\n%config NbTool.wire = 'chat'\n%config NbTool.model = 'tiny'\n"
+            f"%config NbTool.api_key = {KEY!r}\n%config NbTool.headers = {{'X-Team': {TOKEN!r}}}"
+        )
+        assert notebook.ask("Hello?").text == "Hello."
+        assert TOKEN in model.everything
+
+        notebook.run(f"%config NbTool.base_url = {elsewhere.url!r}")
+        notebook.ask("Hello?", "--new")
+
+        assert KEY not in elsewhere.everything
+        assert TOKEN not in elsewhere.everything
+
+
 # --- history-host ---------------------------------------------------------------------------------------------
 
 
@@ -147,8 +167,9 @@ def test_a_history_does_not_follow_a_default_that_changes(
         monkeypatch.delenv("ALPHA_KEY")
         monkeypatch.setenv("BETA_KEY", "key-of-beta-5678")
         notebook.run(f"%chat -c other open {chat_id}")
-        notebook.run("%%chat -c other\nWhat is it?")
+        output = notebook.run("%%chat -c other\nWhat is it?")
 
+        assert all(f"127.0.0.1:{lab.port}" in output.error for lab in (alpha, beta))
         assert beta.requests == []
 
 
@@ -314,10 +335,11 @@ print("reached", sorted({str(one) for one in reached if isinstance(one, (str, by
     assert set(json.loads(places.replace("'", '"'))) <= {"127.0.0.1", "localhost", "::1"}
 
 
-def test_loading_says_in_one_line_which_model_was_found(notebook: Notebook) -> None:
-    output = notebook.run("%reload_ext nbtool")
+@pytest.mark.usefixtures("notebook")
+def test_loading_reports_in_one_line_which_model_was_found() -> None:
+    (line,) = Notebook().run("%load_ext nbtool").text.strip().splitlines()
 
-    assert len(output.text.strip().splitlines()) <= 1
+    assert "ollama:tiny" in line
 
 
 def test_nothing_is_imported_that_makes_loading_slow(home: Path) -> None:

@@ -15,6 +15,7 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.contract.notebook import Kernel, process_environment
+from tests.contract.simulator import KEY, Provider
 
 pytestmark = pytest.mark.feature("let Claude Code, Codex or another program use this kernel")
 
@@ -41,6 +42,11 @@ def keep(data) -> str:
     "Keep it."
     served.append(data)
     return "kept"
+@tool(run="auto")
+def leak() -> str:
+    "Leak a key."
+    return "The key is " + leaked
+leaked = ""
 df = ["{SECRET}"]
 note = "a readable note"
 hidden = "{SECRET} too"
@@ -51,7 +57,7 @@ hidden = "{SECRET} too"
 def address(kernel: Kernel) -> Iterator[tuple[str, str]]:
     """Serve the notebook, and give its address and token as `nbtool-mcp --token` prints them."""
     assert not kernel.run(CELL).error
-    output = kernel.run("%chat serve -t price pay keep -v df --read note")
+    output = kernel.run("%chat serve -t price pay keep leak -v df --read note")
     assert not output.error
     home = Path(kernel.run("import os; print(os.environ['NBTOOL_HOME'])").stream.strip())
     command = [str(Path(sys.executable).parent / "nbtool-mcp"), "--token"]
@@ -172,6 +178,26 @@ def test_a_request_without_the_token_or_from_elsewhere_is_refused(
 
     assert 400 <= response.status_code < 500
     assert "price" not in response.text
+
+
+@pytest.mark.promise("no-secret-told")
+def test_a_program_does_not_receive_a_key_that_the_notebook_has_used(
+    address: tuple[str, str], kernel: Kernel, kernel_model: Provider
+) -> None:
+    kernel_model.say("Hello.")
+    kernel.run(
+        "from nbtool import Chat\n"
+        f"Chat('tiny', wire='chat', base_url={kernel_model.url!r}, api_key={KEY!r}).send('Hello?')\nleaked = {KEY!r}"
+    )
+    assert KEY in kernel_model.everything
+
+    async def work(session: ClientSession) -> Any:
+        return await session.call_tool("leak", {})
+
+    result = use(address, work)
+
+    assert "key is" in text_of(result)
+    assert KEY not in str(result)
 
 
 @pytest.mark.promise("served")

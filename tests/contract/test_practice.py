@@ -1,0 +1,70 @@
+"""The model that answers without a key, and the first cells of the README with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nbtool import Chat
+from tests.contract.notebook import Notebook, end_shell
+
+FIRST_CELL = """
+import pandas as pd
+from nbtool import tool
+df = pd.DataFrame({"close": [211.4, 98.7]}, index=["AAPL", "NVDA"])
+
+@tool(run="auto")
+def price(ticker: str) -> float:
+    "Latest close of a ticker, in USD."
+    return df.loc[ticker, "close"]
+"""
+
+
+@pytest.fixture
+def first_notebook(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
+    """Give a notebook of a person without a key."""
+    monkeypatch.chdir(home)
+    notebook = Notebook()
+    assert not notebook.run("%load_ext nbtool").error
+    assert not notebook.run(FIRST_CELL).error
+    yield notebook
+    end_shell()
+
+
+def test_the_first_cells_of_the_readme_work_without_a_key(first_notebook: Notebook) -> None:
+    turn = first_notebook.ask(
+        "Which of AAPL and NVDA in $`df` is cheaper? Use &`price`.", "-m practice:fast -t price -v df"
+    )
+
+    assert turn.status == "completed"
+    assert {one.result for one in turn.calls} <= {211.4, 98.7}
+    assert turn.calls
+    assert "sent to providers  nothing" in first_notebook.run("%chat status").text
+
+
+def test_equal_prompts_get_equal_answers() -> None:
+    assert Chat("practice:fast").send("Hello?").text == Chat("practice:fast").send("Hello?").text
+
+
+def test_it_reports_of_itself_that_it_is_no_language_model() -> None:
+    assert "practice" in Chat("practice:fast").send("Who are you?").text.lower()
+
+
+def test_it_fills_in_the_form_of_an_answer() -> None:
+    assert Chat("practice:fast").send("How many are 7 apples?", as_=int).value == 7
+
+
+def test_a_model_that_refuses_tools_can_be_tried(first_notebook: Notebook) -> None:
+    turn = first_notebook.ask("Use &`price` for AAPL.", "-m practice:plain")
+
+    assert turn.calls[0].result == 211.4
+
+
+@pytest.mark.parametrize("name", ["practice:thinking", "practice:default"])
+def test_its_thinking_is_kept_apart_from_its_answer(first_notebook: Notebook, name: str) -> None:
+    turn = first_notebook.ask("Use &`price` for AAPL.", f"-m {name}")
+
+    assert turn.thinking
+    assert turn.thinking not in turn.text
