@@ -199,6 +199,32 @@ def test_after_a_text_from_outside_a_destination_that_nobody_typed_asks(model: P
     assert [one.status for one in turn.calls] == ["ok", "ok", "denied"]
 
 
+@pytest.mark.promise("asks-by-default")
+def test_a_policy_knows_what_was_typed_and_what_was_read_from_outside(model: Provider) -> None:
+    contexts: list[Any] = []
+
+    def decide(arguments: Any, context: Any) -> str:
+        contexts.append(context)
+        return "auto"
+
+    @tool(run="auto")
+    def read_mail() -> str:
+        "Read the mail."
+        return "text of a stranger"
+
+    @tool(run=decide)
+    def send(text: str) -> str:
+        "Send a text."
+        return "sent"
+
+    model.say([call("send", text="a")], call("read_mail"), call("send", text="b"), "Done.")
+
+    model.chat(tools=[read_mail, send]).send("Answer my mail.")
+
+    assert list(contexts[0].prompts) == ["Answer my mail."]
+    assert (contexts[0].has_read_outside, contexts[-1].has_read_outside) == (False, True)
+
+
 # --- shown-is-run ---------------------------------------------------------------------------------------------
 
 

@@ -84,6 +84,15 @@ def test_a_cell_shows_the_answer_the_calls_and_what_it_used(notebook: Notebook, 
     assert all(text in shown for text in ("double", "21", "42", "It is 42.", "ollama:tiny", "2 rounds", "30 tokens"))
 
 
+@pytest.mark.promise("inert-text")
+def test_control_characters_of_a_model_do_not_reach_the_terminal(notebook: Notebook, model: Provider) -> None:
+    model.say("\x1b]0;title\x07\x1b[31mred\x1b[0m\x08\x08")
+
+    notebook.ask("Hello?")
+
+    assert not set("\x1b\x07\x08") & set(notebook.output.text)
+
+
 def test_comments_may_precede_the_magic(notebook: Notebook, model: Provider) -> None:
     model.say("Hello.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 import sqlite3
@@ -11,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from nbtool import tool
+from nbtool import Approved, tool
 from tests.contract.notebook import Notebook, run_process
-from tests.contract.simulator import Provider, Refusal, call, simulate
+from tests.contract.simulator import Provider, Refusal, call, held, simulate
 
 TOOLS = """
-from nbtool import tool
+from nbtool import Approved, tool
 ran = []
 @tool(run="auto")
 def pay(amount: int) -> str:
@@ -384,6 +385,75 @@ def test_a_rerun_with_another_result_goes_on_from_it_without_running_the_tool(mo
     assert ran == ["A"]
     assert second.text == "It costs 12."
     assert "12" in model.requests[2].text
+
+
+PAYMENTS = [call("pay", amount=1), call("pay", amount=2), "Both are paid."]
+
+
+def make_pay(ran: list[int]) -> Any:
+    def pay(amount: int) -> str:
+        "Pay an amount."
+        ran.append(amount)
+        return f"paid {amount}"
+
+    return pay
+
+
+@pytest.mark.promise("once")
+@pytest.mark.feature("rerun, edit and branch")
+def test_a_rerun_from_a_later_round_runs_no_call_of_the_earlier_ones(model: Provider) -> None:
+    ran: list[int] = []
+    model.say(*PAYMENTS, call("pay", amount=3), "Three is paid.")
+    chat = model.chat(tools=[make_pay(ran)], approver=lambda question: Approved())
+    chat.send("Pay.")
+
+    turn = chat.rerun(from_round=2)
+
+    assert turn.text == "Three is paid."
+    assert ran == [1, 2, 3]
+
+
+@pytest.mark.promise("once")
+def test_a_re_execution_runs_the_calls_again_with_all_approvals(model: Provider) -> None:
+    ran: list[int] = []
+    model.say(*PAYMENTS)
+    asked: list[str] = []
+
+    def approve(question: Any) -> Approved:
+        asked.append(question.shown)
+        return Approved()
+
+    chat = model.chat(tools=[make_pay(ran)], approver=approve)
+    chat.send("Pay.")
+
+    chat.reexecute()
+
+    assert ran == [1, 2, 1, 2]
+    assert len(asked) == 4
+    assert len(model.requests) == 3
+
+
+@pytest.mark.promise("once")
+@pytest.mark.promise("stops")
+def test_a_stopped_turn_is_resumed_without_running_a_call_again(model: Provider) -> None:
+    ran: list[int] = []
+    reply = held("Both")
+    model.say(call("pay", amount=1), reply, "One is paid.")
+    chat = model.chat(tools=[make_pay(ran)], approver=lambda question: Approved())
+    turn = chat.start("Pay.")
+    reply.wait()
+    turn.cancel()
+    asyncio.run(_wait(turn))
+
+    resumed = chat.resume()
+
+    assert resumed.text == "One is paid."
+    assert ran == [1]
+    assert "paid 1" in model.requests[2].text
+
+
+async def _wait(turn: Any) -> Any:
+    return await turn
 
 
 def test_a_hidden_turn_is_not_sent_and_a_shown_one_is_again(model: Provider) -> None:

@@ -16,7 +16,7 @@ import pytest
 from nbtool import Approved, tool
 from nbtool.errors import BadUsage, LimitReached
 from tests.contract.notebook import Kernel, run_process
-from tests.contract.simulator import Provider, Refusal, Request, call
+from tests.contract.simulator import Provider, Refusal, Request, call, held
 
 FEATURE = "run one prompt over a table, with a progress bar and a *Stop* button"
 FILE_FEATURE = "run a prompt over more rows than fit in memory, and continue after a crash"
@@ -278,6 +278,71 @@ def test_answers_can_be_given_to_a_function(model: Provider) -> None:
     model.chat().map_into(received.extend, "Is it kind? {text}", rows(), progress=False)
 
     assert sorted(answer.index for answer in received) == [0, 1, 2, 3]
+
+
+def test_equal_prompts_in_one_map_are_sent_each(model: Provider) -> None:
+    model.say("One.", "Two.")
+
+    values = model.chat().map(["Tell me a word."] * 2, concurrency=1, progress=False).values
+
+    assert sorted(values) == ["One.", "Two."]
+
+
+def test_a_request_that_was_refused_for_its_rate_is_sent_again(model: Provider) -> None:
+    model.say(Refusal(429, "slow down", {"Retry-After": "0"}))
+    model.always(echo)
+
+    values = model.chat().map("Is it kind? {text}", ROWS[:2], progress=False).values
+
+    assert values == ["answer 0", "answer 1"]
+
+
+@pytest.mark.promise("maps-once")
+def test_a_second_map_with_the_prompts_of_a_first_one_that_runs_is_refused(model: Provider) -> None:
+    reply = held("Done.")
+    model.say(reply)
+    chat = model.chat()
+    first = chat.start_map(["Tell me a word."], progress=False)
+    reply.wait()
+
+    with pytest.raises(BadUsage):
+        _ = chat.map(["Tell me a word."], progress=False).values
+    reply.open()
+
+    assert first.values == ["Done."]
+    assert len(model.requests) == 1
+
+
+@pytest.mark.promise("maps-once")
+@pytest.mark.promise("stops")
+def test_a_stopped_map_starts_no_more_calls_and_goes_on_later(model: Provider) -> None:
+    ran: list[int] = []
+
+    @tool(run="auto")
+    def pay(amount: int) -> str:
+        "Pay an amount."
+        ran.append(amount)
+        return f"paid {amount}"
+
+    reply = held("never")
+    model.say(call("pay", amount=0), reply)
+    chat = model.chat(tools=[pay])
+    batch = chat.start_map("Pay for {text}", ROWS[:2], concurrency=1, progress=False)
+    reply.wait()
+    batch.cancel()
+    batch.wait()
+    assert ran == [0]
+    model.begin_again()
+    model.always(
+        lambda request: (
+            "Done." if "paid" in request.text else call("pay", amount=int(request.text.split("review ")[1][0]))
+        )
+    )
+
+    values = chat.map("Pay for {text}", ROWS[:2], progress=False).values
+
+    assert values == ["Done.", "Done."]
+    assert ran == [0, 1]
 
 
 def test_a_template_with_an_unknown_column_sends_nothing(model: Provider) -> None:

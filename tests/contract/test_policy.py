@@ -32,6 +32,8 @@ ran = []
 def look_up(name: str) -> str:
     "Look somebody up."
     ran.append(name)
+    if name == "nobody":
+        raise ValueError("{SECRET}")
     return "{SECRET}"
 
 def chat(url, **settings):
@@ -82,7 +84,7 @@ def test_nothing_is_sent_to_an_address_that_is_not_listed(home: Path, model: Pro
 
 @pytest.mark.promise("policy-values")
 def test_no_value_leaves_where_none_may_also_if_somebody_releases_it(home: Path, model: Provider) -> None:
-    model.say(call("look_up", name="ada"), "Fine.")
+    model.say(call("look_up", name="ada"), call("look_up", name="nobody"), "Fine.")
     model.always("Fine.")
 
     result = attempt(
@@ -94,7 +96,8 @@ def test_no_value_leaves_where_none_may_also_if_somebody_releases_it(home: Path,
     )  # fmt: skip
 
     assert result["found"]["result"]["status"] == "completed"
-    assert result["ran"] == ["ada"]
+    assert result["ran"] == ["ada", "nobody"]
+    assert "ValueError" in model.everything
     assert SECRET not in model.everything
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,6 +119,30 @@ def test_no_way_out_has_a_masked_value(model: Provider, place: str, tmp_path: An
 
     assert model.requests
     assert EMAIL not in model.everything
+
+
+@pytest.mark.promise("masked")
+def test_no_file_that_nbtool_writes_has_a_masked_value(
+    home: Path, notebook: Notebook, model: Provider, tmp_path: Path
+) -> None:
+    @tool(run="auto")
+    def find(name: str) -> dict[str, str]:
+        "Find somebody."
+        return {"email": EMAIL}
+
+    model.say(call("find", name="Grace"), f"Write to {EMAIL}.")
+    chat = model.chat(tools=[find], plugins=[Privacy()])
+    chat.record(tmp_path / "recording.json")
+    notebook.names["lab"] = chat
+
+    chat.send(f"Who is {EMAIL}?")
+    for kind in ("md", "json", "py", "ipynb"):
+        assert not notebook.run(f"%chat -c lab export {kind} {tmp_path / ('export.' + kind)}").error
+
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    names = {path.name for path in written}
+    assert {"recording.json", "export.md", "export.json", "export.py", "export.ipynb", "journal.sqlite"} <= names
+    assert [path.name for path in written if EMAIL.encode() in path.read_bytes()] == []
 
 
 @pytest.mark.promise("masked")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from concurrent.futures import ThreadPoolExecutor
+import os
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import current_thread
 from typing import Any
@@ -368,6 +369,22 @@ def test_every_kind_of_callable_is_a_tool(model: Provider, kind: str) -> None:
 
     assert turn.calls[0].status == "ok", turn.calls[0].shown
     assert turn.calls[0].result in (42, [42])
+
+
+def get_process() -> int:
+    "Say in which process it runs."
+    return os.getpid()
+
+
+@pytest.mark.feature("run tools on a cluster")
+def test_a_tool_runs_in_a_pool_of_processes(model: Provider) -> None:
+    with ProcessPoolExecutor(1) as pool:
+        model.say(call("get_process"), "There.")
+
+        turn = model.chat(tools=[tool(run="auto", executor=pool)(get_process)]).send("Where?")
+
+    assert turn.calls[0].status == "ok", turn.calls[0].shown
+    assert turn.calls[0].result != os.getpid()
 
 
 @pytest.mark.feature("run tools on a cluster")

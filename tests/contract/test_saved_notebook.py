@@ -25,6 +25,9 @@ CELLS = [
     "%%chat -t price pay\nWhat does AAPL cost?",
     "%%chat\nShow me something dangerous.",
     "%%chat\nPay 7.",
+    "import pandas as pd\n@tool(run='auto')\ndef hostile(text: str) -> object:\n    'Hostile.'\n"
+    f"    return pd.DataFrame({{{HOSTILE!r}: [text]}})",
+    "%%chat -t hostile\nCall it.",
 ]
 
 
@@ -34,7 +37,13 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Any:
     home = tmp_path_factory.mktemp("saved")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     with simulate(
-        call("price", ticker="AAPL"), "AAPL costs 1234.", f"Here: {HOSTILE}", call("pay", amount=7), "I may not pay."
+        call("price", ticker="AAPL"),
+        "AAPL costs 1234.",
+        f"Here: {HOSTILE}",
+        call("pay", amount=7),
+        "I may not pay.",
+        call("hostile", text=HOSTILE),
+        "Done.",
     ) as model:
         environment = process_environment(home, OLLAMA_HOST=model.host, NBTOOL_MODEL="ollama:tiny")
         NotebookClient(notebook, timeout=60, kernel_name="python3").execute(env=environment, cwd=str(home))
@@ -93,8 +102,9 @@ def test_the_html_runs_nothing_and_fetches_nothing(saved: Any) -> None:
 
 
 @pytest.mark.promise("inert-text")
-def test_hostile_text_of_a_model_stays_text(saved: Any) -> None:
-    html = bundle_of(saved, 3)["text/html"]
+@pytest.mark.parametrize("cell", [3, 6], ids=["of a model", "of arguments, results and column names"])
+def test_hostile_text_stays_text(saved: Any, cell: int) -> None:
+    html = bundle_of(saved, cell)["text/html"]
     tags = Tags(html).tags
 
     assert "alert(1)" in Tags(html).text
@@ -125,4 +135,4 @@ def test_a_notebook_that_nobody_watches_denies_what_asks_and_its_file_says_so(sa
 
 
 def test_every_chat_cell_of_a_notebook_that_nobody_watches_has_ended(saved: Any) -> None:
-    assert [cell.outputs[0].output_type != "error" for cell in saved.cells if cell.outputs] == [True] * 4
+    assert [cell.outputs[0].output_type != "error" for cell in saved.cells if cell.outputs] == [True] * 5

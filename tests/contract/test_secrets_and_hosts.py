@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -259,6 +260,18 @@ def test_a_chat_does_not_show_its_key(model: Provider) -> None:
     for shown in (repr(chat), str(chat), repr(turn), repr(chat.model), str(turn._repr_mimebundle_())):
         assert KEY not in shown
         assert TOKEN not in shown
+
+
+@pytest.mark.promise("no-secret-told")
+def test_no_log_has_a_key(model: Provider, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    logging.getLogger("nbtool").setLevel(logging.DEBUG)
+    model.say(Refusal(500, f"failed with {KEY}"), "Hello.")
+
+    model.chat(headers={"X-Secret": TOKEN}).send("Hello?")
+
+    assert KEY not in caplog.text
+    assert TOKEN not in caplog.text
 
 
 @pytest.mark.promise("no-secret-told")

@@ -215,3 +215,13 @@ def test_the_token_is_in_no_output(address: tuple[str, str], kernel: Kernel) -> 
     outputs = [kernel.run(f"%chat {command}").everything for command in ("serve", "status", "history", "approvals")]
 
     assert address[1] not in "".join(outputs)
+
+
+@pytest.mark.promise("served")
+def test_nothing_is_served_after_a_stop(address: tuple[str, str], kernel: Kernel) -> None:
+    url, token = address
+
+    kernel.run("%chat serve --stop")
+
+    with pytest.raises(httpx2.TransportError):
+        httpx2.post(url, json={}, headers={"Authorization": f"Bearer {token}"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import signal
 import threading
 from typing import Any
 
@@ -104,6 +105,41 @@ def test_a_stop_abandons_a_tool_that_cannot_be_stopped_and_says_so(model: Provid
         assert turn.calls[0].status in {"cancelled", "unknown"}
     finally:
         is_over.set()
+
+
+@pytest.mark.promise("stops")
+def test_an_interrupt_ends_the_turn_and_reaches_the_caller(model: Provider) -> None:
+    @tool(run="auto")
+    def interrupt() -> str:
+        "Interrupt."
+        signal.raise_signal(signal.SIGINT)
+        return "went on"
+
+    model.say(call("interrupt"))
+    chat = model.chat(tools=[interrupt])
+
+    with pytest.raises(KeyboardInterrupt):
+        chat.send("Interrupt it.")
+
+    assert len(model.requests) == 1
+
+
+@pytest.mark.promise("stops")
+def test_an_interrupt_that_a_tool_catches_is_the_tools(model: Provider) -> None:
+    @tool(run="auto")
+    def interrupt() -> str:
+        "Interrupt."
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            return "caught"
+        return "went on"
+
+    model.say(call("interrupt"), "Fine.")
+
+    turn = model.chat(tools=[interrupt]).send("Interrupt it.")
+
+    assert (turn.status, turn.calls[0].result) == ("completed", "caught")
 
 
 @pytest.mark.promise("stops")
