@@ -1,0 +1,181 @@
+"""Versions and branches of turns: reruns, edits, resumed turns, and what is hidden or deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from nbtool import Approved, tool
+from tests.contract.notebook import Notebook
+from tests.contract.simulator import Provider, call, held
+
+
+@pytest.mark.feature("rerun, edit and branch")
+def test_a_rerun_is_a_new_version_and_sends_the_prompt_without_the_former_answer(
+    notebook: Notebook, model: Provider
+) -> None:
+    model.say("First.", "Second.", "Third.")
+    notebook.ask("Tell me a word.")
+    notebook.ask("Another.")
+
+    turn = notebook.ask("", "--rerun 1")
+
+    assert turn.text == "Third."
+    assert "Tell me a word." in model.requests[2].text
+    assert "First." not in model.requests[2].text
+    assert "Another." not in model.requests[2].text
+
+
+@pytest.mark.feature("rerun, edit and branch")
+def test_an_edit_starts_a_branch_and_keeps_the_former_one(notebook: Notebook, model: Provider) -> None:
+    model.say("First.", "Second.", "Third.")
+    notebook.ask("Tell me a word.")
+    notebook.ask("Another.")
+
+    notebook.ask("Tell me a number.", "--edit 1")
+
+    assert "Tell me a word." not in model.requests[2].text
+    assert "Another." not in model.requests[2].text
+    assert "Tell me a word." in notebook.run("%chat history").text
+
+
+@pytest.mark.feature("rerun, edit and branch")
+def test_a_branch_goes_on_from_an_earlier_turn(notebook: Notebook, model: Provider) -> None:
+    model.say("First.", "Second.", "Third.")
+    notebook.ask("Tell me a word.")
+    notebook.ask("Another.")
+
+    notebook.run("%chat branch 1")
+    notebook.ask("A number.")
+
+    assert "Tell me a word." in model.requests[2].text
+    assert "Another." not in model.requests[2].text
+
+
+@pytest.mark.feature("rerun, edit and branch")
+def test_a_rerun_with_another_result_goes_on_from_it_without_running_the_tool(model: Provider) -> None:
+    ran: list[str] = []
+
+    @tool(run="auto")
+    def price(ticker: str) -> str:
+        "The price of a ticker."
+        ran.append(ticker)
+        return "10"
+
+    model.say(call("price", ticker="A"), "It costs 10.", "It costs 12.")
+    chat = model.chat(tools=[price])
+    first = chat.send("What does A cost?")
+
+    second = chat.rerun(results={first.calls[0].call_id: "12"})
+
+    assert ran == ["A"]
+    assert second.text == "It costs 12."
+    assert "12" in model.requests[2].text
+
+
+PAYMENTS = [call("pay", amount=1), call("pay", amount=2), "Both are paid."]
+
+
+def make_pay(ran: list[int]) -> Any:
+    def pay(amount: int) -> str:
+        "Pay an amount."
+        ran.append(amount)
+        return f"paid {amount}"
+
+    return pay
+
+
+@pytest.mark.promise("once")
+@pytest.mark.feature("rerun, edit and branch")
+def test_a_rerun_from_a_later_round_runs_no_call_of_the_earlier_ones(model: Provider) -> None:
+    ran: list[int] = []
+    model.say(*PAYMENTS, call("pay", amount=3), "Three is paid.")
+    chat = model.chat(tools=[make_pay(ran)], approver=lambda question: Approved())
+    chat.send("Pay.")
+
+    turn = chat.rerun(from_round=2)
+
+    assert turn.text == "Three is paid."
+    assert ran == [1, 2, 3]
+
+
+@pytest.mark.promise("once")
+def test_a_re_execution_runs_the_calls_again_with_all_approvals(model: Provider) -> None:
+    ran: list[int] = []
+    model.say(*PAYMENTS)
+    asked: list[str] = []
+
+    def approve(question: Any) -> Approved:
+        asked.append(question.shown)
+        return Approved()
+
+    chat = model.chat(tools=[make_pay(ran)], approver=approve)
+    chat.send("Pay.")
+
+    chat.reexecute()
+
+    assert ran == [1, 2, 1, 2]
+    assert len(asked) == 4
+    assert len(model.requests) == 3
+
+
+@pytest.mark.promise("once")
+@pytest.mark.promise("stops")
+def test_a_stopped_turn_is_resumed_without_running_a_call_again(model: Provider) -> None:
+    ran: list[int] = []
+    reply = held("Both")
+    model.say(call("pay", amount=1), reply, "One is paid.")
+    chat = model.chat(tools=[make_pay(ran)], approver=lambda question: Approved())
+    turn = chat.start("Pay.")
+    reply.wait()
+    turn.cancel()
+    asyncio.run(_wait(turn))
+
+    resumed = chat.resume()
+
+    assert resumed.text == "One is paid."
+    assert ran == [1]
+    assert "paid 1" in model.requests[2].text
+
+
+async def _wait(turn: Any) -> Any:
+    return await turn
+
+
+def test_a_hidden_turn_is_not_sent_and_a_shown_one_is_again(model: Provider) -> None:
+    model.say("First.", "Second.", "Third.")
+    chat = model.chat()
+    turn = chat.send("Tell me a word.")
+
+    chat.hide(turn)
+    chat.send("And?")
+    chat.show(turn)
+    chat.send("And now?")
+
+    assert "Tell me a word." not in model.requests[1].text
+    assert "Tell me a word." in model.requests[2].text
+
+
+def test_a_deleted_turn_is_not_sent(model: Provider) -> None:
+    model.say("First.", "Second.")
+    chat = model.chat()
+    turn = chat.send("Tell me a word.")
+
+    chat.delete(turn)
+    chat.send("And?")
+
+    assert "Tell me a word." not in model.requests[1].text
+
+
+def test_a_deleted_turn_can_be_brought_back(model: Provider) -> None:
+    model.say("First.", "Second.")
+    chat = model.chat()
+    turn = chat.send("Tell me a word.")
+
+    chat.delete(turn)
+    chat.undo()
+    chat.send("And?")
+
+    assert "Tell me a word." in model.requests[1].text
