@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import os
+import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -241,14 +244,17 @@ except Exception as error:
 
 
 @pytest.mark.promise("no-secret-told")
-def test_an_error_of_a_server_that_repeats_the_key_does_not_show_it(model: Provider) -> None:
-    model.say(Refusal(401, f"Incorrect API key provided: {KEY}"))
+@pytest.mark.parametrize("key", [KEY, "palm-tree-and-sunset", "7d41 c0ff ee"])
+@pytest.mark.parametrize("write", [str, urllib.parse.quote, lambda key: base64.b64encode(key.encode()).decode()])
+def test_an_error_of_a_server_that_repeats_the_key_does_not_show_it(model: Provider, key: str, write: Any) -> None:
+    model.say(Refusal(401, f"Incorrect API key provided: {write(key)}"))
 
-    turn = model.chat().send("Hello?")
+    turn = model.chat(api_key=key).send("Hello?")
 
     assert turn.status == "error"
-    assert KEY not in str(turn.error)
-    assert KEY not in repr(turn.error)
+    for shown in (str(turn.error), repr(turn.error), repr(vars(turn.error))):
+        assert key not in shown
+        assert write(key) not in shown
 
 
 @pytest.mark.promise("no-secret-told")

@@ -113,8 +113,8 @@ def test_a_second_decision_in_another_place_is_refused_and_says_that_it_was_deci
     notebook, model = notebook_of_person, kernel_model
     model.say(call("pay", amount=14), "I may not.")
     notebook.run("%%chat --new -t pay --approve later -o turn\nPay 14.")
-    listed = notebook.run("%chat approvals").text
-    question = next(word for word in listed.replace("`", " ").split() if re.fullmatch("[0-9a-f]{8,}", word))
+    listed = notebook.run("%chat approvals").stream
+    (question,) = re.findall(r"^([0-9a-f]{8,})\b.*pay", listed, flags=re.MULTILINE)
 
     notebook.run(f"%chat deny {question}")
     second = notebook.run(f"%chat approve {question}")
