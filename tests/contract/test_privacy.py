@@ -146,6 +146,26 @@ def test_no_file_that_nbtool_writes_has_a_masked_value(
 
 
 @pytest.mark.promise("masked")
+def test_the_code_that_is_written_into_a_cell_has_the_values(notebook: Notebook, model: Provider) -> None:
+    received: list[str] = []
+
+    @tool(run="auto")
+    def send(to: str) -> str:
+        "Send a mail."
+        received.append(to)
+        return "sent"
+
+    model.say(lambda request: call("send", to=_mask(request)), "Sent.")
+    notebook.names["lab"] = model.chat(tools=[send], plugins=[Privacy()])
+    notebook.names["lab"].send(f"Write to {EMAIL}, please.")
+
+    output = notebook.run("%chat -c lab export py --cell")
+
+    assert received == [EMAIL]
+    assert EMAIL in str(getattr(notebook.shell, "rl_next_input", "") or output.text)
+
+
+@pytest.mark.promise("masked")
 @pytest.mark.feature(FEATURE)
 def test_masking_can_be_set_for_all_cells(notebook: Notebook, model: Provider) -> None:
     model.say("Fine.")
