@@ -1,9 +1,10 @@
-"""What an administrator has forbidden, whatever a user sets. A process reads a policy once: each test has its own."""
+"""What an administrator has forbidden, whatever a user sets. A process reads a policy once: each policy has its own."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,19 @@ from tests.contract.simulator import Provider, call, simulate
 
 SECRET = "Zanzibar"
 ATTEMPTS = f"""
-import json, sys
+import json
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from nbtool import Approved, Chat, Released, tool
-found = {{}}
+found, ran = {{}}, []
 
 def attempt(name, work):
     try:
         turn = work()
-        found[name] = {{"status": turn.status, "told": f"{{turn.error}} {{[one.text for one in turn.notices]}}",
+        found[name] = {{"status": turn.status, "text": f"{{turn.error}} {{[one.text for one in turn.notices]}}",
                         "calls": [one.status for one in turn.calls]}}
-    except BaseException as error:
-        found[name] = {{"status": "refused", "told": str(error), "calls": []}}
-
-ran = []
+    except Exception as error:
+        found[name] = {{"status": "refused", "text": str(error), "calls": []}}
 
 @tool(run="auto")
 def look_up(name: str) -> str:
@@ -36,8 +37,14 @@ def look_up(name: str) -> str:
         raise ValueError("{SECRET}")
     return "{SECRET}"
 
+@tool(run="auto")
+def pay_all(amount: int) -> str:
+    "Pay an amount."
+    ran.append(amount)
+    return "paid"
+
 def chat(url, **settings):
-    return Chat("tiny", wire="chat", base_url=url, api_key="sk-of-the-user", tools=[look_up], **settings)
+    return Chat("tiny", wire="chat", base_url=url, api_key="sk-of-the-user", tools=[look_up, pay_all], **settings)
 
 def yes(question):
     return Approved() if question.gate == "run" else Released()
@@ -53,66 +60,92 @@ def attempt(folder: Path, policy: str, code: str, **environment: str) -> dict[st
     return found
 
 
-@pytest.fixture
-def other() -> Iterator[Provider]:
-    """Give a provider that no policy lists."""
-    with simulate() as provider:
-        provider.always("Hello.")
-        yield provider
+@dataclass
+class Attempts:
+    """What came of the attempts of a user under one strict policy."""
+
+    found: dict[str, Any]
+    ran: list[Any]
+    allowed: Provider
+    forbidden: Provider
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attempts]:
+    """Try everything that one strict policy forbids, in one process."""
+    home = tmp_path_factory.mktemp("strict")
+    with simulate() as allowed, simulate() as forbidden:
+        forbidden.always("Hello.")
+        allowed.say(
+            "Hello.", call("look_up", name="ada"), call("look_up", name="nobody"), "Fine.",
+            call("pay_all", amount=1), "I may not.",
+        )  # fmt: skip
+        lab = f'[lab]\nbase_url = "{forbidden.url}"\nwire = "chat"\n'
+        (home / "providers.toml").write_text(lab, encoding="utf-8")
+        policy = (
+            f'[hosts]\nmodels = ["{allowed.host}"]\n[values]\nmay_leave = false\n'
+            '[approval]\nalways_ask = ["PAY_*"]\n[serve]\nallowed = false\n'
+        )
+        code = f"""
+attempt("listed", lambda: chat({allowed.url!r}).send("hi"))
+attempt("argument", lambda: chat({forbidden.url!r}).send("private"))
+attempt("environment", lambda: Chat().send("private"))
+attempt("file", lambda: Chat("lab:tiny", api_key="x").send("private"))
+attempt("map", lambda: chat({forbidden.url!r}).map(["private"], progress=False)[0].turn)
+attempt("proxy", lambda: chat({allowed.url!r}, proxy={forbidden.host!r}).send("private"))
+attempt("result", lambda: chat({allowed.url!r}, approver=yes, check_results=True).send("hi"))
+attempt("readable", lambda: chat({allowed.url!r}).expose(read=True, note="{SECRET}"))
+attempt("attachment", lambda: chat({allowed.url!r}).send("hi", attach=[b"{SECRET}"]))
+attempt("approver", lambda: chat({allowed.url!r}, approver=yes).send("hi"))
+shell = InteractiveShell.instance()
+shell.user_ns["df"] = [1]
+with capture_output() as shown:
+    shell.run_line_magic("load_ext", "nbtool")
+    shell.run_cell("%chat serve -v df")
+found["serve"] = {{"status": "shown", "text": shown.stdout + shown.stderr, "calls": []}}
+"""
+        result = attempt(home, policy, code, NBTOOL_MODEL="ollama:tiny", OLLAMA_HOST=forbidden.host)
+        yield Attempts(result["found"], result["ran"], allowed, forbidden)
 
 
 @pytest.mark.promise("policy-hosts")
-def test_nothing_is_sent_to_an_address_that_is_not_listed(home: Path, model: Provider, other: Provider) -> None:
-    model.say("Hello.")
-    (home / "providers.toml").write_text(f'[lab]\nbase_url = "{other.url}"\nwire = "chat"\n', encoding="utf-8")
+def test_an_address_that_is_listed_is_used(strict: Attempts) -> None:
+    assert strict.found["listed"]["status"] == "completed"
 
-    result = attempt(
-        home, f'[hosts]\nmodels = ["{model.host}"]\n',
-        f"attempt('listed', lambda: chat({model.url!r}).send('hi'))\n"
-        f"attempt('argument', lambda: chat({other.url!r}).send('private'))\n"
-        "attempt('environment', lambda: Chat().send('private'))\n"
-        "attempt('file', lambda: Chat('lab:tiny', api_key='x').send('private'))\n"
-        f"attempt('map', lambda: chat({other.url!r}).map(['private'], progress=False)[0].turn)\n"
-        f"attempt('proxy', lambda: chat({model.url!r}, proxy={other.host!r}).send('private'))\n",
-        NBTOOL_MODEL="ollama:tiny", OLLAMA_HOST=other.host,
-    )  # fmt: skip
 
-    assert result["found"].pop("listed")["status"] == "completed"
-    assert all("policy.toml" in one["told"] or one["status"] == "refused" for one in result["found"].values())
-    assert "private" not in other.everything + model.everything
+@pytest.mark.promise("policy-hosts")
+@pytest.mark.parametrize("way", ["argument", "environment", "file", "map", "proxy"])
+def test_nothing_is_sent_to_an_address_that_is_not_listed_however_it_is_named(strict: Attempts, way: str) -> None:
+    assert "policy.toml" in strict.found[way]["text"] or strict.found[way]["status"] == "refused"
+    assert "private" not in strict.forbidden.everything
+    assert "private" not in strict.allowed.everything
 
 
 @pytest.mark.promise("policy-values")
-def test_no_value_leaves_where_none_may_also_if_somebody_releases_it(home: Path, model: Provider) -> None:
-    model.say(call("look_up", name="ada"), call("look_up", name="nobody"), "Fine.")
-    model.always("Fine.")
+def test_no_result_and_no_text_of_an_error_leaves_also_if_somebody_releases_it(strict: Attempts) -> None:
+    assert strict.found["result"]["status"] == "completed"
+    assert strict.ran[:2] == ["ada", "nobody"]
+    assert "ValueError" in strict.allowed.everything
+    assert SECRET not in strict.allowed.everything
 
-    result = attempt(
-        home, "[values]\nmay_leave = false\n",
-        f"lab = chat({model.url!r}, approver=yes, check_results=True)\n"
-        "attempt('result', lambda: lab.send('hi'))\n"
-        f"attempt('readable', lambda: lab.expose(read=True, note='{SECRET}') or lab.send('hi'))\n"
-        f"attempt('attachment', lambda: lab.send('hi', attach=[b'{SECRET}']))\n",
-    )  # fmt: skip
 
-    assert result["found"]["result"]["status"] == "completed"
-    assert result["ran"] == ["ada", "nobody"]
-    assert "ValueError" in model.everything
-    assert SECRET not in model.everything
+@pytest.mark.promise("policy-values")
+@pytest.mark.parametrize("way", ["readable", "attachment"])
+def test_no_variable_is_readable_and_nothing_is_attached(strict: Attempts, way: str) -> None:
+    assert strict.found[way]["status"] in {"refused", "error"}
+    assert "policy.toml" in strict.found[way]["text"]
 
 
 @pytest.mark.promise("policy-asks")
-@pytest.mark.parametrize("pattern", ["LOOK_*", "*"])
-def test_a_tool_that_a_policy_names_never_runs_without_a_person(home: Path, model: Provider, pattern: str) -> None:
-    model.say(call("look_up", name="ada"), "I may not.")
+def test_a_tool_that_a_policy_names_never_runs_without_a_person(strict: Attempts) -> None:
+    assert strict.found["approver"]["calls"] == ["denied"]
+    assert 1 not in strict.ran
 
-    result = attempt(
-        home, f'[approval]\nalways_ask = ["{pattern}"]\n',
-        f"attempt('approver', lambda: chat({model.url!r}, approver=yes).send('hi'))\n",
-    )  # fmt: skip
 
-    assert result["found"]["approver"]["calls"] == ["denied"]
-    assert result["ran"] == []
+@pytest.mark.promise("policy-limits")
+def test_nothing_is_served_if_the_policy_says_so(strict: Attempts) -> None:
+    assert "policy.toml" in strict.found["serve"]["text"]
+    assert "nbtool-mcp" not in strict.found["serve"]["text"]
 
 
 @pytest.mark.promise("policy-limits")
@@ -125,26 +158,8 @@ def test_nothing_is_sent_after_the_budget_of_a_kernel_is_spent(home: Path, model
         f"attempt('second', lambda: chat({model.url!r}).send('private'))\n",
     )  # fmt: skip
 
-    assert len(model.requests) <= 1
     assert result["found"]["second"]["status"] != "completed"
     assert "private" not in model.everything
-
-
-@pytest.mark.promise("policy-limits")
-def test_nothing_is_served_if_the_policy_says_so(home: Path) -> None:
-    code = """
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell.instance()
-shell.run_line_magic("load_ext", "nbtool")
-shell.user_ns["df"] = [1]
-shell.run_cell("%chat serve -v df")
-"""
-    (home / "policy.toml").write_text("[serve]\nallowed = false\n", encoding="utf-8")
-
-    printed = run_process(code, home, NBTOOL_POLICY=str(home / "policy.toml"))
-
-    assert "policy.toml" in printed
-    assert "nbtool-mcp" not in printed
 
 
 @pytest.mark.promise("policy-unreadable")
@@ -152,7 +167,7 @@ shell.run_cell("%chat serve -v df")
 def test_nothing_is_sent_while_a_policy_cannot_be_read(home: Path, model: Provider, policy: str) -> None:
     result = attempt(home, policy, f"attempt('any', lambda: chat({model.url!r}).send('private'))\n")
 
-    assert "policy.toml" in result["found"]["any"]["told"]
+    assert "policy.toml" in result["found"]["any"]["text"]
     assert model.requests == []
 
 
@@ -160,7 +175,7 @@ def test_a_policy_can_be_checked_and_described_in_words(home: Path) -> None:
     (home / "good.toml").write_text('[hosts]\nmodels = ["api.example.org"]\n', encoding="utf-8")
     (home / "bad.toml").write_text("[hots]\n", encoding="utf-8")
     code = (
-        "import runpy, sys; sys.argv = ['nbtool.policy', {!r}]; runpy.run_module('nbtool.policy', run_name='__main__')"
+        "import runpy, sys\nsys.argv = ['nbtool.policy', {!r}]\nrunpy.run_module('nbtool.policy', run_name='__main__')"
     )
 
     good = run_process(code.format(str(home / "good.toml")), home)

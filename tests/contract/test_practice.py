@@ -41,7 +41,7 @@ def test_the_first_cells_of_the_readme_work_without_a_key(first_notebook: Notebo
     assert turn.status == "completed"
     assert {one.result for one in turn.calls} <= {211.4, 98.7}
     assert turn.calls
-    assert "sent to providers  nothing" in first_notebook.run("%chat status").text
+    assert not turn.cost
 
 
 def test_equal_prompts_get_equal_answers() -> None:
@@ -62,9 +62,8 @@ def test_a_model_that_refuses_tools_can_be_tried(first_notebook: Notebook) -> No
     assert turn.calls[0].result == 211.4
 
 
-@pytest.mark.parametrize("name", ["practice:thinking", "practice:default"])
-def test_its_thinking_is_kept_apart_from_its_answer(first_notebook: Notebook, name: str) -> None:
-    turn = first_notebook.ask("Use &`price` for AAPL.", f"-m {name}")
+def test_its_thinking_is_kept_apart_from_its_answer(first_notebook: Notebook) -> None:
+    turn = first_notebook.ask("Use &`price` for AAPL.", "-m practice:thinking")
 
     assert turn.thinking
     assert turn.thinking not in turn.text
