@@ -205,6 +205,34 @@ def test_a_history_that_cannot_be_written_stops_no_chat_and_damages_nothing(
 
 
 @pytest.mark.promise("goes-on")
+def test_a_history_that_another_program_locks_stops_no_chat_and_is_written_later(
+    home: Path, model: Provider, notebook: Notebook
+) -> None:
+    model.say("Hello.", "Hello again.")
+    notebook.ask("Hello?")
+    with closing(sqlite3.connect(home / "journal.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert notebook.ask("Remember this line.").text == "Hello again."
+        other.execute("ROLLBACK")
+    assert not notebook.run("%chat history vacuum 1000").error  # it comes after all writes that wait
+
+    assert any(b"Remember this line." in path.read_bytes() for path in home.glob("journal.sqlite*"))
+
+
+@pytest.mark.promise("goes-on")
+@pytest.mark.usefixtures("home")
+def test_a_folder_that_cannot_be_written_stops_no_chat(
+    model: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("This is no folder.", encoding="utf-8")
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path / "file"))
+    model.say("Hello.")
+
+    assert model.chat().send("Hello?").text == "Hello."
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "This is no folder."
+
+
+@pytest.mark.promise("goes-on")
 def test_a_history_that_is_deleted_in_use_is_reported_and_the_next_turn_is_in_a_new_file(
     home: Path, model: Provider, notebook: Notebook
 ) -> None:
