@@ -4,14 +4,16 @@ BIN := .venv/bin
 VENV_IPYKERNEL6 := .venv-ipykernel6
 PYTEST_PARALLEL := --numprocesses 3 --dist loadfile
 KERNEL_TESTS := magics mcp_server notebooks practice
-SLOW_TESTS := browser contract $(KERNEL_TESTS) chat/journal campaigns compat fuzzing packaging security servers tools/mcp \
-	chain/test_stopped_turns.py chat/export/test_alone.py chat/test_reply_stops.py providers/test_behaviours.py \
-	providers/test_prompt_cache.py tools/calls/test_gates_machine.py tools/execution tools/test_frozen.py wire/test_cut_short.py \
-	wire/test_large_replies.py wire/test_many_calls.py wire/prompted/test_segments.py wire/transport/response/test_decompression.py \
-	wire/transport/test_http_endpoint_faults.py plugins/test_ways_out.py plugins/test_spellings.py test_pytest_plugin.py
+SLOW_TESTS := browser $(KERNEL_TESTS) architecture campaigns chat/batch chat/journal chat/recording compat contract fuzzing packaging policy \
+	reports security servers toolsets tools/execution tools/mcp chain/test_stopped_turns.py chat/export/test_alone.py \
+	chat/test_companies.py chat/test_reply_stops.py plugins/test_markup.py plugins/test_spellings.py plugins/test_ways_out.py \
+	providers/test_behaviours.py providers/test_prompt_cache.py test_fork.py test_pytest_plugin.py tools/calls/test_gates_machine.py \
+	tools/test_frozen.py tools/variables/test_eviction.py wire/prompted/test_segments.py wire/test_cut_short.py \
+	wire/test_large_replies.py wire/test_many_calls.py wire/test_text_corpus.py wire/transport/response/test_decompression.py \
+	wire/transport/test_http_endpoint_faults.py
 OLDEST_TESTS := $(addprefix tests/,blocks chain chat magics plugins tools toolsets view wire)
 OLDEST_MCP_TESTS := tests/tools/mcp tests/magics/commands/test_serve.py tests/magics/commands/prompting/test_mcp_prompts.py tests/magics/flags/test_tool_choice.py
-UNIT_SECONDS := 180
+UNIT_SECONDS := 60
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration==5.0.4 jupyter-collaboration-ui==3.0.4 jupyter-docprovider==3.0.4 \
 	jupyter-server-ydoc==3.0.4 jupyter-ydoc==4.2.1 jupyter-server-fileid==0.10.0 pycrdt==0.14.13 pycrdt-store==0.1.5 \
