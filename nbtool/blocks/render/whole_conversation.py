@@ -119,10 +119,10 @@ def page_data(turns: Sequence[ConversationTurn], models: Sequence[ModelChoice] =
 
 def mimebundle(turns: Sequence[ConversationTurn], *, folded: bool = False) -> dict[str, str]:
     """Return the saved form, `text/html` and `text/plain`; folded if a page shows the conversation above it."""
-    html = name_collapsed(COLLAPSED_CHAT, _html(turns))
+    html = _html(turns)
     if folded:
         html = f'<details><summary style="cursor:pointer;{_MUTED_STYLE}">{_FOLD_TITLE}</summary>{html}</details>'
-    return {"text/html": html, "text/plain": _text(turns)}
+    return {"text/html": name_collapsed(COLLAPSED_CHAT, html), "text/plain": _text(turns)}
 
 
 def _turn(turn: ConversationTurn) -> ConversationTurnData:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 from nbtool.blocks.render.whole_conversation import (
+    COLLAPSED_CHAT,
     MAX_TURNS,
     PROMPT_LIMIT,
     SAVED_LIMIT,
@@ -72,4 +73,4 @@ def test_the_saved_form_says_what_it_left_out_and_is_folded_below_a_live_view() 
 
     assert "1 earlier turn is not shown" in stored["text/plain"]
     assert stored["text/plain"].endswith("Said.\n\npractice:fast · 1.0 s")
-    assert folded["text/html"].startswith("<details>")
+    assert folded["text/html"].startswith(f"<!-- {COLLAPSED_CHAT} --><details>")
