@@ -131,6 +131,7 @@ class Provider:
     others: list[Request] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
     models: tuple[str, ...] = (MODEL,)
+    pages: dict[str, Body] = field(default_factory=dict)
     port: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _repeated: ScriptedStep | None = None
@@ -228,7 +229,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         provider = self.server.provider
         provider.others.append(self._request())
-        if self.path.endswith("/api/tags"):
+        if page := provider.pages.get(self.path):
+            self._begin(page.status, {"Content-Type": page.content_type, **page.headers})
+            self.wfile.write(page.content)
+        elif self.path.endswith("/api/tags"):
             self._send(200, {"models": [{"name": name, "model": name} for name in provider.models]})
         elif self.path.partition("?")[0].endswith("/models"):
             self._send(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in provider.models]})

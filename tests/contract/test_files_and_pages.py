@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nbtool import Approved
 from nbtool.toolsets import files, standard, web
 from tests.contract.notebook import Notebook
-from tests.contract.simulator import Provider, call
+from tests.contract.simulator import Body, Provider, call
+from tests.contract.tools import SECRET, approve
 
-SECRET = "Zanzibar"
-
-
-def yes(_: Any) -> Approved:
-    return Approved()
+PUBLIC = "93.184.216.34"
+NAMES = {"pages.example": PUBLIC, "inside.example": "127.0.0.1", "localhost": "127.0.0.1", "2130706433": "127.0.0.1"}
 
 
 @pytest.mark.promise("below-the-folder")
@@ -43,7 +41,7 @@ def test_a_file_outside_the_folder_is_not_read(model: Provider, tmp_path: Path, 
             path = "link/note.txt"
     model.say(call("read_file", path=path), "I cannot.")
 
-    turn = model.chat(tools=[files(folder)], approver=yes).send("Read it.")
+    turn = model.chat(tools=[files(folder)], approver=approve).send("Read it.")
 
     assert turn.calls[0].status != "ok"
     assert SECRET not in model.everything
@@ -59,7 +57,7 @@ def test_a_file_with_secrets_is_not_read(model: Provider, tmp_path: Path, name: 
     (tmp_path / name).write_text(content, encoding="utf-8")
     model.say(call("read_file", path=name), "I cannot.")
 
-    turn = model.chat(tools=[files(tmp_path)], approver=yes).send("Read it.")
+    turn = model.chat(tools=[files(tmp_path)], approver=approve).send("Read it.")
 
     assert turn.calls[0].status != "ok"
     assert SECRET not in model.everything
@@ -70,36 +68,83 @@ def test_an_ordinary_file_is_read_and_written(model: Provider, tmp_path: Path) -
     (tmp_path / "a.txt").write_text("old text", encoding="utf-8")
     model.say(call("read_file", path="a.txt"), call("edit_file", path="a.txt", old="old", new="new"), "Done.")
 
-    turn = model.chat(tools=[files(tmp_path)], approver=yes).send("Change it.")
+    turn = model.chat(tools=[files(tmp_path)], approver=approve).send("Change it.")
 
     assert [one.status for one in turn.calls] == ["ok", "ok"]
     assert "old text" in model.requests[1].text
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "new text"
 
 
+@pytest.fixture
+def reached(model: Provider, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have a network with the provider's pages at `PUBLIC`, and give the addresses that are connected to."""
+    reached: list[str] = []
+    connect = socket.socket.connect
+
+    def look_up(host: str, port: int, *_: Any, **__: Any) -> list[Any]:
+        address = NAMES.get(host, host)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [(family, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    def reach(self: socket.socket, address: Any) -> None:
+        reached.append(address[0])
+        connect(self, ("127.0.0.1", model.port) if address[0] == PUBLIC else address)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(socket.socket, "connect", reach)
+    return reached
+
+
+@pytest.mark.promise("public-pages")
+def test_a_public_page_is_fetched_as_text(model: Provider, reached: list[str]) -> None:
+    model.pages["/page"] = Body(b"<h1>The tides</h1><script>alert(1)</script>", content_type="text/html")
+    model.say(call("fetch_page", url="http://pages.example/page"), "Tides.")
+
+    turn = model.chat(tools=[web()], approver=approve).send("Fetch it.")
+
+    assert turn.calls[0].status == "ok"
+    assert "The tides" in model.requests[1].text
+    assert ([request.path for request in model.others], PUBLIC in reached) == (["/page"], True)
+
+
+@pytest.mark.promise("public-pages")
+@pytest.mark.usefixtures("reached")
+@pytest.mark.parametrize("host", ["127.0.0.1", "inside.example"])
+def test_a_redirect_of_a_public_page_to_this_machine_is_not_followed(model: Provider, host: str) -> None:
+    model.pages["/page"] = Body(b"", 302, headers={"Location": f"http://{host}:{model.port}/secret"})
+    model.say(call("fetch_page", url="http://pages.example/page"), "I cannot.")
+
+    turn = model.chat(tools=[web()], approver=approve).send("Fetch it.")
+
+    assert (turn.calls[0].status, "private network" in turn.calls[0].reason) == ("error", True)
+    assert [request.path for request in model.others] == ["/page"]
+
+
 @pytest.mark.promise("public-pages")
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1:{port}", "localhost:{port}", "[::1]:{port}", "2130706433:{port}", "0.0.0.0:{port}"]
+    "host",
+    ["127.0.0.1", "localhost", "[::1]", "2130706433", "0.0.0.0", "169.254.169.254", "10.0.0.1", "inside.example"],
 )
-def test_a_page_of_this_machine_is_not_fetched(model: Provider, host: str) -> None:
-    model.say(call("fetch_page", url=f"http://{host.format(port=model.port)}/secret"), "I cannot.")
+def test_a_page_of_this_machine_or_of_a_private_network_is_not_fetched(
+    model: Provider, reached: list[str], host: str
+) -> None:
+    model.say(call("fetch_page", url=f"http://{host}:{model.port}/secret"), "I cannot.")
 
-    turn = model.chat(tools=[web()], approver=yes).send("Fetch it.")
+    turn = model.chat(tools=[web()], approver=approve).send("Fetch it.")
 
-    assert turn.calls[0].status != "ok"
+    assert (turn.calls[0].status, "private network" in turn.calls[0].reason) == ("error", True)
     assert model.others == []
+    assert set(reached) <= {"127.0.0.1"}  # the provider of the chat
 
 
 @pytest.mark.promise("public-pages")
-@pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "http://169.254.169.254/latest", "http://10.0.0.1/", "ftp://example.org/"]
-)
-def test_an_address_that_is_not_public_is_not_fetched(model: Provider, url: str) -> None:
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://pages.example/"])
+def test_only_pages_of_the_web_are_fetched(model: Provider, url: str) -> None:
     model.say(call("fetch_page", url=url), "I cannot.")
 
-    turn = model.chat(tools=[web()], approver=yes).send("Fetch it.")
+    turn = model.chat(tools=[web()], approver=approve).send("Fetch it.")
 
-    assert turn.calls[0].status != "ok"
+    assert (turn.calls[0].status, "http" in turn.calls[0].reason) == ("error", True)
 
 
 @pytest.mark.feature("give the model ready-made tools")
@@ -119,15 +164,16 @@ def test_a_cell_takes_the_toolsets_that_ship_by_name(
 
 
 @pytest.mark.feature("give the model ready-made tools")
-def test_the_inspection_tools_run_by_themselves_and_disclose_no_values_of_references(
+def test_the_inspection_tools_run_by_themselves_and_release_no_values_of_references(
     notebook: Notebook, model: Provider
 ) -> None:
     notebook.run(f"import pandas as pd\ndf = pd.DataFrame({{'city': ['{SECRET}', 'Oslo']}})")
-    model.say(call("describe", data="$VAR_REF{{df}}"), call("head", data="$VAR_REF{{df}}"), "Two rows.")
+    model.say(call("describe", name="df"), call("head", name="df"), "Two rows.")
 
     turn = notebook.ask("Describe it.", "-t nbtool:inspection -v df")
 
-    assert turn.status == "completed"
+    assert [(one.name, one.status) for one in turn.calls] == [("describe", "ok"), ("head", "withheld")]
+    assert "2 rows" in model.requests[1].text
     assert SECRET not in model.everything
 
 

@@ -10,8 +10,7 @@ import pytest
 from nbtool import tool
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call
-
-SECRET = "Zanzibar"
+from tests.contract.tools import KEEP_CELL, SECRET, keeping
 
 
 def table() -> pd.DataFrame:
@@ -184,15 +183,8 @@ def test_braces_dollars_and_formulas_of_a_prompt_are_sent_as_typed(notebook: Not
 @pytest.mark.promise("same-object")
 def test_an_argument_that_is_a_reference_is_the_object_itself(model: Provider) -> None:
     received: list[Any] = []
-
-    @tool(run="auto")
-    def keep(data: Any) -> str:
-        "Keep it."
-        received.append(data)
-        return "kept"
-
     model.say(call("keep", data="$VAR_REF{{df}}"), "Done.")
-    chat, frame = model.chat(tools=[keep]), table()
+    chat, frame = model.chat(tools=[keeping(received)]), table()
     chat.expose(df=frame)
 
     chat.send("Keep df.")
@@ -202,20 +194,14 @@ def test_an_argument_that_is_a_reference_is_the_object_itself(model: Provider) -
 
 @pytest.mark.promise("same-object")
 def test_a_result_is_handed_on_as_the_object_itself(model: Provider) -> None:
-    made, received = object(), []
+    made, received = object(), list[Any]()
 
     @tool(run="auto", store_as="thing")
     def make() -> Any:
         "Make it."
         return made
 
-    @tool(run="auto")
-    def keep(data: Any) -> str:
-        "Keep it."
-        received.append(data)
-        return "kept"
-
-    chat = model.chat(tools=[make, keep])
+    chat = model.chat(tools=[make, keeping(received)])
     model.say(call("make"), "Made.", lambda request: call("keep", data=f"$VAR_REF{{{{{first.calls[0].reference}}}}}"))
     first = chat.send("Make it.")
     model.say("Kept.")
@@ -227,16 +213,9 @@ def test_a_result_is_handed_on_as_the_object_itself(model: Provider) -> None:
 
 @pytest.mark.promise("same-object")
 def test_a_slice_of_a_text_is_that_part_of_it(model: Provider) -> None:
-    received: list[str] = []
-
-    @tool(run="auto")
-    def keep(text: str) -> str:
-        "Keep it."
-        received.append(text)
-        return "kept"
-
-    model.say(call("keep", text="$VAR_REF{{note:2:3}}"), "Done.")
-    chat = model.chat(tools=[keep])
+    received: list[Any] = []
+    model.say(call("keep", data="$VAR_REF{{note:2:3}}"), "Done.")
+    chat = model.chat(tools=[keeping(received)])
     chat.expose(note="abcdefgh")
 
     chat.send("Keep a part.")
@@ -249,24 +228,17 @@ def test_a_slice_of_a_text_is_that_part_of_it(model: Provider) -> None:
     "reference",
     ["hidden", "df.shape", "df.__class__", "df['city'].max()", "__import__('os')", "df[len(df)]", "df['nobody']"],
 )
-def test_a_reference_reaches_nothing_else_and_calls_nothing(model: Provider, reference: str) -> None:
-    received: list[Any] = []
+def test_a_reference_reaches_nothing_else_and_calls_nothing(
+    notebook: Notebook, model: Provider, reference: str
+) -> None:
+    notebook.run(KEEP_CELL)
+    notebook.names.update(df=table(), hidden=SECRET)
+    model.say(call("keep", data=f"$VAR_REF{{{{{reference}}}}}"), call("keep", data="$VAR_REF{{df}}"), "Kept one.")
 
-    @tool(run="auto")
-    def keep(data: Any) -> str:
-        "Keep it."
-        received.append(data)
-        return "kept"
+    turn = notebook.ask("Keep it.", "-t keep -v df")
 
-    hidden = SECRET  # noqa: F841 - a name of the notebook that nobody exposed
-    model.say(call("keep", data=f"$VAR_REF{{{{{reference}}}}}"), "I cannot.")
-    chat = model.chat(tools=[keep])
-    chat.expose(df=table())
-
-    turn = chat.send("Keep it.")
-
-    assert turn.calls[0].status != "ok"
-    assert received == []
+    assert [one.status for one in turn.calls] == ["invalid", "ok"]
+    assert notebook.names["kept"] == [notebook.names["df"]]
     assert SECRET not in model.everything
 
 
@@ -274,12 +246,7 @@ def test_a_reference_reaches_nothing_else_and_calls_nothing(model: Provider, ref
 def test_an_error_about_an_unknown_reference_lists_nothing_of_the_object(model: Provider) -> None:
     model.say(call("keep", data="$VAR_REF{{rec['nobody']}}"), "I cannot.")
 
-    @tool(run="auto")
-    def keep(data: Any) -> str:
-        "Keep it."
-        return "kept"
-
-    chat = model.chat(tools=[keep])
+    chat = model.chat(tools=[keeping([])])
     chat.expose(rec={"private_key_name": 1})
 
     chat.send("Keep it.")
@@ -289,8 +256,8 @@ def test_an_error_about_an_unknown_reference_lists_nothing_of_the_object(model: 
 
 @pytest.mark.promise("only-exposed")
 def test_what_is_taken_away_cannot_be_referred_to_any_more(notebook: Notebook, model: Provider) -> None:
-    notebook.run("from nbtool import tool\n@tool(run='auto')\ndef keep(data):\n    'Keep it.'\n    kept.append(data)")
-    notebook.names.update(df=table(), kept=[])
+    notebook.run(KEEP_CELL)
+    notebook.names["df"] = table()
     model.say("Fine.", call("keep", data="$VAR_REF{{df}}"), "I cannot.")
     notebook.ask("Look.", "-v df")
 
@@ -302,8 +269,8 @@ def test_what_is_taken_away_cannot_be_referred_to_any_more(notebook: Notebook, m
 
 @pytest.mark.promise("dead-reference")
 def test_a_deleted_name_is_an_error_that_names_it(notebook: Notebook, model: Provider) -> None:
-    notebook.run("from nbtool import tool\n@tool(run='auto')\ndef keep(data):\n    'Keep it.'\n    kept.append(data)")
-    notebook.names.update(df=table(), kept=[])
+    notebook.run(KEEP_CELL)
+    notebook.names["df"] = table()
     model.say("Fine.", call("keep", data="$VAR_REF{{df}}"), "I cannot.")
     notebook.ask("Look.", "-v df -t keep")
 
@@ -317,8 +284,8 @@ def test_a_deleted_name_is_an_error_that_names_it(notebook: Notebook, model: Pro
 
 @pytest.mark.promise("dead-reference")
 def test_an_exposed_name_means_the_object_that_has_the_name_now(notebook: Notebook, model: Provider) -> None:
-    notebook.run("from nbtool import tool\n@tool(run='auto')\ndef keep(data):\n    'Keep it.'\n    kept.append(data)")
-    notebook.names.update(df=[1], kept=[])
+    notebook.run(KEEP_CELL)
+    notebook.names["df"] = [1]
     model.say("Fine.", call("keep", data="$VAR_REF{{df}}"), "Done.")
     notebook.ask("Look.", "-v df -t keep")
 

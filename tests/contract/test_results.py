@@ -18,11 +18,7 @@ from nbtool import Approved, Policy, Progress, Released, ToolFailed, Toolset, Wi
 from nbtool.testing import ScriptedApprover
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call
-
-SECRET = "Zanzibar"
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+from tests.contract.tools import PIXEL, SECRET, keeping, release
 
 
 @pytest.mark.feature("approve calls and results")
@@ -45,39 +41,87 @@ def test_a_withheld_result_is_not_sent_and_the_model_gets_the_reason(model: Prov
 
 
 @pytest.mark.promise("withheld")
-@pytest.mark.parametrize("reading", ["ReadVar", "show", "subtext"])
-def test_a_withheld_result_cannot_be_read_by_another_tool(model: Provider, reading: str) -> None:
+def test_a_withheld_result_has_no_name_by_which_another_tool_could_get_it(model: Provider) -> None:
+    kept: list[Any] = []
+
     @tool(run="auto", result="always", store_as="diary")
     def read_diary() -> str:
         "Read the diary."
         return f"I love {SECRET}"
 
+    chat = model.chat(tools=[read_diary, keeping(kept)], approver=lambda question: Withheld())
+    reading = [call("ReadVar", name="diary"), call("keep", data="$VAR_REF{{diary}}"), call("ListVars")]
+    model.say(call("read_diary"), "I cannot see it.", reading, "Still not.")
+
+    withheld = chat.send("Read it.").calls[0]
+    read, kept_call, listed = chat.send("Read it in another way.").calls
+
+    assert (withheld.status, withheld.reference) == ("withheld", "")
+    assert (read.status, kept_call.status, kept) == ("error", "invalid", [])
+    assert (listed.status, "diary" in listed.shown) == ("ok", False)
+    assert "I love" not in model.everything
+
+
+@pytest.mark.promise("withheld")
+@pytest.mark.parametrize("way", ["ReadVar", "item", "in a text", "derived", "error", "failure"])
+def test_a_result_by_reference_is_disclosed_in_no_other_way(model: Provider, way: str) -> None:
+    questions: list[Any] = []
+
+    @tool(run="auto", result="reference", store_as="diary")
+    def read_diary() -> list[dict[str, str]]:
+        "Read the diary."
+        return [{"day": f"I love {SECRET}"}]
+
     @tool(run="auto")
     def show(data: Any) -> str:
         "Show it."
-        return str(data)
+        return f"It is {data}"
 
-    def again(_: Any) -> Any:
-        name = turns[0].calls[0].reference or "diary"
-        match reading:
-            case "ReadVar":
-                return call("ReadVar", name=name)
-            case "show":
-                return call("show", data=f"$VAR_REF{{{{{name}}}}}")
-            case _:
-                return call("show", data=f"$VAR_REF{{{{{name}:0:6}}}} and more")
+    @tool(run="auto")
+    def fail(data: Any) -> str:
+        "Fail."
+        raise (ToolFailed if way == "failure" else ValueError)(f"I cannot use {data}")
 
-    def decide(question: Any) -> Any:
-        return Approved() if question.gate == "run" else Withheld()
+    def withhold(question: Any) -> Withheld:
+        questions.append(question)
+        return Withheld()
 
-    chat = model.chat(tools=[read_diary, show], approver=decide)
-    model.say(call("read_diary"), "I cannot see it.", again, "Still not.")
-    turns = [chat.send("Read it.")]
+    references = {"item": "$VAR_REF{{diary[0]['day']}}", "in a text": "see $VAR_REF{{diary[0]['day']}}, please"}
+    reading = {
+        "ReadVar": call("ReadVar", name="diary"),
+        "error": call("fail", data="$VAR_REF{{diary}}"), "failure": call("fail", data="$VAR_REF{{diary}}"),
+    }.get(way, call("show", data=references.get(way, "$VAR_REF{{diary}}")))  # fmt: skip
+    derived = call("ReadVar", name="show_1_result")
+    chat = model.chat(tools=[read_diary, show, fail], approver=withhold)
+    model.say(call("read_diary"), reading, derived if reading.name == "show" else "I cannot.", "I cannot.")
 
-    chat.send("Read it in another way.")
+    calls = chat.send("Read it.").calls
 
+    assert calls[0].reference == "diary"
+    assert [one.status for one in calls[1:]] == (["ok", "withheld"] if reading.name == "show" else ["withheld"])
+    assert SECRET in questions[-1].shown
     assert SECRET not in model.everything
-    assert "I love" not in model.everything
+
+
+@pytest.mark.promise("withheld")
+def test_another_chat_has_no_name_for_a_result_by_reference(model: Provider) -> None:
+    kept: list[Any] = []
+
+    @tool(run="auto", result="reference", store_as="diary")
+    def read_diary() -> str:
+        "Read the diary."
+        return SECRET
+
+    model.say(
+        call("read_diary"), "Read.", [call("ReadVar", name="diary"), call("keep", data="$VAR_REF{{diary}}")], "No."
+    )
+    assert model.chat(tools=[read_diary]).send("Read it.").calls[0].reference == "diary"
+
+    turn = model.chat(tools=[keeping(kept)], approver=release).send("Read what the other chat has.")
+
+    assert [one.status for one in turn.calls] == ["error", "invalid"]
+    assert kept == []
+    assert SECRET not in model.everything
 
 
 @pytest.mark.promise("withheld")

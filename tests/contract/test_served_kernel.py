@@ -15,7 +15,7 @@ import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.contract.notebook import Kernel, process_environment
+from tests.contract.notebook import Kernel, process_environment, start_kernel
 from tests.contract.simulator import KEY, Provider
 
 pytestmark = pytest.mark.feature("let Claude Code, Codex or another program use this kernel")
@@ -58,7 +58,13 @@ hidden = "{SECRET} too"
 def address(kernel: Kernel) -> Iterator[tuple[str, str]]:
     """Serve the notebook, and give its address and token as `nbtool-mcp --token` prints them."""
     assert not kernel.run(CELL).error
-    output = kernel.run("%chat serve -t price pay keep leak -v df --read note")
+    yield serve(kernel, "-t price pay keep leak -v df --read note")
+    kernel.run("%chat serve --stop")
+
+
+def serve(kernel: Kernel, flags: str) -> tuple[str, str]:
+    """Serve something of a kernel, and give the address and the token."""
+    output = kernel.run(f"%chat serve {flags}")
     assert not output.error
     home = Path(kernel.run("import os; print(os.environ['NBTOOL_HOME'])").stream.strip())
     command = [str(Path(sys.executable).parent / "nbtool-mcp"), "--token"]
@@ -67,8 +73,7 @@ def address(kernel: Kernel) -> Iterator[tuple[str, str]]:
     ).stdout
     url, token = printed.split()
     assert token not in output.everything
-    yield url, token
-    kernel.run("%chat serve --stop")
+    return url, token
 
 
 def use(address: tuple[str, str], work: Any) -> Any:
@@ -220,10 +225,13 @@ def test_the_token_is_in_no_output(address: tuple[str, str], kernel: Kernel) -> 
 
 
 @pytest.mark.promise("served")
-def test_nothing_is_served_after_a_stop(address: tuple[str, str], kernel: Kernel) -> None:
-    url, token = address
+def test_nothing_is_served_after_a_stop(tmp_path: Path) -> None:
+    with start_kernel(tmp_path) as own:
+        assert not own.run(CELL).error
+        url, token = serve(own, "-t price")
+        assert begin(url, {"Authorization": f"Bearer {token}"}).status_code == 200
 
-    kernel.run("%chat serve --stop")
+        own.run("%chat serve --stop")
 
-    with pytest.raises(httpx2.TransportError):
-        httpx2.post(url, json={}, headers={"Authorization": f"Bearer {token}"})
+        with pytest.raises(httpx2.TransportError):
+            begin(url, {"Authorization": f"Bearer {token}"})

@@ -59,7 +59,7 @@ def test_a_question_can_wait_after_its_cell_has_ended(notebook_of_person: Kernel
 
     notebook.run("%%chat --new -t pay --approve later -o turn\nPay 9.")
     assert "parked" in notebook.run("turn.status").text
-    assert "9" in notebook.run("%chat approvals").text
+    assert "pay(amount=9)" in notebook.run("%chat approvals").text
     notebook.run("%chat approve")
 
     assert "Nine is paid." in notebook.run("(await turn).text").text
@@ -100,8 +100,8 @@ def test_a_question_that_was_not_shown_is_shown_and_not_approved(
 
     output = notebook.run("%chat approve")
 
-    assert "12" in output.text
-    assert "13" in output.text
+    assert "amount=12" in output.text
+    assert "amount=13" in output.text
     assert "parked" in notebook.run("turn.status").text
     notebook.run("%chat stop")
 
@@ -133,7 +133,7 @@ def test_the_output_of_a_waiting_turn_has_the_text_so_far_the_question_and_how_t
 
     output = notebook.run("%%chat --new -t pay --approve later -o turn\nPay 15.")
 
-    assert all(part in output.text for part in ("Let me pay that for you.", "pay", "15", "%chat approve"))
+    assert all(part in output.text for part in ("Let me pay that for you.", "pay(amount=15)", "%chat approve"))
     notebook.run("%chat stop")
 
 
