@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.contract.notebook import Kernel, Notebook, end_shell, start_kernel
 from tests.contract.simulator import MODEL, Provider, simulate
+from tests.contract.tools import paying
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -19,6 +21,18 @@ def model() -> Iterator[Provider]:
     """Give a provider on loopback; a test says with `say` what it answers."""
     with simulate() as provider:
         yield provider
+
+
+@pytest.fixture
+def paid() -> list[Any]:
+    """Give the list of what `pay` paid."""
+    return []
+
+
+@pytest.fixture
+def pay(paid: list[Any]) -> Any:
+    """Give a tool that asks, and pays."""
+    return paying(paid)
 
 
 @pytest.fixture

@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nbtool import Approved, Denied, Policy, ask_after_outside_text, tool
-from nbtool.errors import AlreadyDecided
 from nbtool.testing import ScriptedApprover
 from nbtool.toolsets import files
 from tests.contract.notebook import Notebook
-from tests.contract.simulator import WAIT_SECONDS, Provider, call
-
-paid: list[Any] = []
-
-PAY = "Pay an amount."
-TOOL = f"""
-from nbtool import tool
-paid = []
-@tool
-def pay(amount: int) -> str:
-    "{PAY}"
-    paid.append(amount)
-    return f"paid {{amount}}"
-"""
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_paid() -> None:
-    paid.clear()
-
-
-@tool
-def pay(amount: int) -> str:
-    "Pay an amount."
-    paid.append(amount)
-    return f"paid {amount}"
-
-
-def yes(_: Any) -> Approved:
-    return Approved()
-
+from tests.contract.simulator import Provider, call
+from tests.contract.tools import PAY_CELL, approve
 
 # --- asks-by-default ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("asks-by-default")
 @pytest.mark.feature("approve calls and results")
-def test_a_tool_asks_before_every_call(model: Provider) -> None:
+def test_a_tool_asks_before_every_call(model: Provider, pay: Any, paid: list[Any]) -> None:
     model.say([call("pay", amount=1), call("pay", amount=1)], "Paid.")
 
     with ScriptedApprover([("pay", Approved()), ("pay", Approved())]) as person:
@@ -62,7 +30,7 @@ def test_a_tool_asks_before_every_call(model: Provider) -> None:
 
 
 @pytest.mark.promise("asks-by-default")
-def test_a_plain_function_asks_too(model: Provider) -> None:
+def test_a_plain_function_asks_too(model: Provider, paid: list[Any]) -> None:
     def transfer(amount: int) -> str:
         "Transfer an amount."
         paid.append(amount)
@@ -113,7 +81,7 @@ def test_a_sensitive_tool_asks_every_time_whatever_its_policy(model: Provider) -
 
 @pytest.mark.promise("asks-by-default")
 def test_approving_everything_in_a_cell_does_not_approve_a_sensitive_tool(notebook: Notebook, model: Provider) -> None:
-    notebook.run(TOOL.replace("@tool", "@tool(sensitive=True)"))
+    notebook.run(PAY_CELL.replace("@tool", "@tool(sensitive=True)"))
     model.say(call("pay", amount=1), "I may not.")
 
     turn = notebook.ask("Pay.", "-t pay --approve auto")
@@ -123,7 +91,7 @@ def test_approving_everything_in_a_cell_does_not_approve_a_sensitive_tool(notebo
 
 @pytest.mark.promise("asks-by-default")
 def test_approving_everything_in_a_cell_approves_other_tools(notebook: Notebook, model: Provider) -> None:
-    notebook.run(TOOL)
+    notebook.run(PAY_CELL)
     model.say(call("pay", amount=1), "Paid.")
 
     turn = notebook.ask("Pay.", "-t pay --approve auto")
@@ -224,203 +192,11 @@ def test_a_policy_knows_what_was_typed_and_what_was_read_from_outside(model: Pro
     assert (contexts[0].has_read_outside, contexts[-1].has_read_outside) == (False, True)
 
 
-# --- shown-is-run ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.promise("shown-is-run")
-def test_the_question_shows_the_tool_and_its_arguments_in_full(model: Provider) -> None:
-    text = "long " * 2_000
-
-    def send(text: str) -> str:
-        "Send a text."
-        return "sent"
-
-    model.say(call("send", text=text), "Sent.")
-
-    with ScriptedApprover([("send", Approved())]) as person:
-        model.chat(tools=[send], approver=person).send("Send it.")
-
-    assert text in person.questions[0].shown
-
-
-@pytest.mark.promise("shown-is-run")
-def test_arguments_that_a_person_edits_run_exactly_so(model: Provider) -> None:
-    model.say(call("pay", amount=100), "Paid.")
-
-    turn = model.chat(tools=[pay], approver=lambda question: Approved({"amount": 1})).send("Pay 100.")
-
-    assert (paid, turn.calls[0].result) == ([1], "paid 1")
-    assert "paid 1" in model.requests[1].text
-
-
-@pytest.mark.promise("shown-is-run")
-def test_edited_arguments_that_do_not_fit_do_not_run(model: Provider) -> None:
-    model.say(call("pay", amount=100), "I may not.")
-
-    turn = model.chat(tools=[pay], approver=lambda question: Approved({"amount": "much"})).send("Pay 100.")
-
-    assert paid == []
-    assert turn.calls[0].status != "ok"
-
-
-@pytest.mark.promise("shown-is-run")
-def test_an_object_that_changes_while_the_question_waits_is_asked_about_again(model: Provider) -> None:
-    basket = ["tea"]
-    questions: list[Any] = []
-
-    def buy(things: list[str]) -> str:
-        "Buy things."
-        paid.append(list(things))
-        return "bought"
-
-    def approve(question: Any) -> Approved | Denied:
-        questions.append(question)
-        if len(questions) == 1:
-            basket.append("a car")
-            return Approved()
-        return Denied("not that")
-
-    model.say(call("buy", things="$VAR_REF{{basket}}"), "I may not.")
-    chat = model.chat(tools=[buy], approver=approve)
-    chat.expose(basket=basket)
-
-    turn = chat.send("Buy them.")
-
-    assert (len(questions), turn.calls[0].status, paid) == (2, "denied", [])
-    assert questions[0].digest != questions[1].digest
-
-
-@pytest.mark.promise("shown-is-run")
-def test_a_tool_that_is_redefined_while_the_question_waits_is_asked_about_again(
-    notebook: Notebook, model: Provider
-) -> None:
-    notebook.run(TOOL)
-    notebook.run("from nbtool import Approved, Chat, Denied")
-    notebook.run(
-        "asked = []\n"
-        "def approve(question):\n"
-        "    asked.append(question)\n"
-        "    if len(asked) > 1: return Denied('changed')\n"
-        "    globals()['factor'] = 100\n"
-        "    return Approved()\n"
-        "factor = 1\n"
-        "def pay_more(amount: int) -> str:\n"
-        "    'Pay an amount.'\n"
-        "    paid.append(amount * factor)\n"
-        "    return 'paid'\n"
-        "lab = Chat(tools=[pay_more], approver=approve)"
-    )
-    model.say(call("pay_more", amount=1), "I may not.")
-
-    turn = notebook.names["lab"].send("Pay.")
-
-    assert (turn.calls[0].status, notebook.names["paid"]) == ("denied", [])
-    assert len(notebook.names["asked"]) == 2
-
-
-@pytest.mark.promise("shown-is-run")
-def test_an_approver_cannot_change_the_arguments_behind_the_question(model: Provider) -> None:
-    things = ["tea"]
-
-    def buy(things: list[str]) -> str:
-        "Buy things."
-        paid.append(list(things))
-        return "bought"
-
-    def approve(question: Any) -> Approved:
-        question.arguments["things"].append("a car")
-        return Approved()
-
-    model.say(call("buy", things=things), "Bought.")
-
-    model.chat(tools=[buy], approver=approve).send("Buy them.")
-
-    assert paid == [["tea"]]
-
-
-# --- once, first-decision -------------------------------------------------------------------------------------
-
-
-@pytest.mark.promise("once")
-def test_an_approval_is_for_one_call_only(model: Provider) -> None:
-    model.say(call("pay", amount=1), call("pay", amount=1), "Paid once.")
-
-    with ScriptedApprover([Approved(), Denied("once is enough")]) as person:
-        turn = model.chat(tools=[pay], approver=person).send("Pay.")
-
-    assert [one.status for one in turn.calls] == ["ok", "denied"]
-    assert paid == [1]
-
-
-@pytest.mark.promise("once")
-def test_a_remembered_approval_covers_the_same_arguments_only(model: Provider) -> None:
-    model.say(call("pay", amount=1), call("pay", amount=1), call("pay", amount=2), "Done.")
-
-    with ScriptedApprover([Approved(remember="call"), Denied()]) as person:
-        turn = model.chat(tools=[pay], approver=person).send("Pay.")
-
-    assert [one.status for one in turn.calls] == ["ok", "ok", "denied"]
-    assert paid == [1, 1]
-
-
-@pytest.mark.promise("once")
-def test_a_remembered_approval_of_a_tool_covers_every_call_of_it(model: Provider) -> None:
-    model.say(call("pay", amount=1), call("pay", amount=2), "Done.")
-
-    with ScriptedApprover([Approved(remember="tool")]) as person:
-        model.chat(tools=[pay], approver=person).send("Pay.")
-
-    assert (len(person.questions), paid) == (1, [1, 2])
-
-
-@pytest.mark.promise("once")
-def test_every_call_has_exactly_one_outcome(model: Provider) -> None:
-    model.say([call("pay", amount=1), call("pay", amount=2), call("nowhere"), call("pay", amount="x")], "Done.")
-
-    turn = model.chat(tools=[pay], approver=lambda question: Approved() if "1" in question.shown else Denied()).send(
-        "Pay."
-    )
-
-    assert [one.status for one in turn.calls] == ["ok", "denied", "not_found", "invalid"]
-    assert len({one.call_id for one in turn.calls}) == 4
-
-
-@pytest.mark.promise("first-decision")
-def test_the_first_decision_counts_and_a_second_one_is_refused(model: Provider) -> None:
-    model.say(call("pay", amount=1), "I may not.")
-    is_asked = threading.Event()
-    chat = model.chat(tools=[pay], approver=_leave_open(is_asked))
-
-    turn = chat.start("Pay.")
-    assert is_asked.wait(WAIT_SECONDS)
-    (question,) = chat.approvals.pending()
-    chat.approvals.decide(question.digest, Denied("too much"))
-    with pytest.raises(AlreadyDecided):
-        chat.approvals.decide(question.digest, Approved())
-
-    assert asyncio.run(_wait(turn)).calls[0].status == "denied"
-    assert paid == []
-
-
-def _leave_open(is_asked: threading.Event) -> Any:
-    """Make an approver that answers nothing itself; the question waits in the chat's list."""
-
-    async def ask(question: Any) -> Any:
-        is_asked.set()
-        await asyncio.Event().wait()
-
-    return ask
-
-
-async def _wait(turn: Any) -> Any:
-    return await turn
-
-
 # --- fails-closed ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("fails-closed")
-def test_a_denied_call_never_runs_and_the_model_gets_the_reason(model: Provider) -> None:
+def test_a_denied_call_never_runs_and_the_model_gets_the_reason(model: Provider, pay: Any, paid: list[Any]) -> None:
     model.say(call("pay", amount=1), "I may not.")
 
     turn = model.chat(tools=[pay], approver=lambda question: Denied("Only on Mondays.")).send("Pay.")
@@ -431,7 +207,9 @@ def test_a_denied_call_never_runs_and_the_model_gets_the_reason(model: Provider)
 
 
 @pytest.mark.promise("fails-closed")
-def test_a_call_that_nobody_can_be_asked_about_is_denied_and_says_so(model: Provider) -> None:
+def test_a_call_that_nobody_can_be_asked_about_is_denied_and_says_so(
+    model: Provider, pay: Any, paid: list[Any]
+) -> None:
     model.say(call("pay", amount=1), "I may not.")
 
     turn = model.chat(tools=[pay]).send("Pay.")
@@ -442,7 +220,7 @@ def test_a_call_that_nobody_can_be_asked_about_is_denied_and_says_so(model: Prov
 
 @pytest.mark.promise("fails-closed")
 @pytest.mark.parametrize("answer", [None, True, "yes", 1, Approved, {"approved": True}], ids=repr)
-def test_an_answer_that_is_no_decision_denies_the_call(model: Provider, answer: Any) -> None:
+def test_an_answer_that_is_no_decision_denies_the_call(model: Provider, answer: Any, pay: Any, paid: list[Any]) -> None:
     model.say(call("pay", amount=1), "I may not.")
 
     turn = model.chat(tools=[pay], approver=lambda question: answer).send("Pay.")
@@ -452,7 +230,9 @@ def test_an_answer_that_is_no_decision_denies_the_call(model: Provider, answer: 
 
 
 @pytest.mark.promise("fails-closed")
-def test_an_approver_that_fails_denies_and_the_model_reads_only_the_type_of_its_error(model: Provider) -> None:
+def test_an_approver_that_fails_denies_and_the_model_reads_only_the_type_of_its_error(
+    model: Provider, pay: Any, paid: list[Any]
+) -> None:
     def fail(question: Any) -> Approved:
         raise ValueError("no limit for customer 17")
 
@@ -468,7 +248,7 @@ def test_an_approver_that_fails_denies_and_the_model_reads_only_the_type_of_its_
 
 @pytest.mark.promise("fails-closed")
 @pytest.mark.parametrize("answer", [None, True, "sometimes"], ids=repr)
-def test_a_policy_that_decides_nothing_runs_nothing(model: Provider, answer: Any) -> None:
+def test_a_policy_that_decides_nothing_runs_nothing(model: Provider, answer: Any, paid: list[Any]) -> None:
     @tool(run=lambda arguments: answer)
     def spend(amount: int) -> str:
         "Spend an amount."
@@ -477,21 +257,6 @@ def test_a_policy_that_decides_nothing_runs_nothing(model: Provider, answer: Any
 
     model.say(call("spend", amount=1), "I may not.")
 
-    turn = model.chat(tools=[spend], approver=yes).send("Spend.")
+    turn = model.chat(tools=[spend], approver=approve).send("Spend.")
 
     assert (turn.calls[0].status, paid) == ("denied", [])
-
-
-@pytest.mark.promise("fails-closed")
-def test_denying_everything_in_a_cell_overrides_what_is_remembered(notebook: Notebook, model: Provider) -> None:
-    notebook.run(TOOL)
-    notebook.run(
-        "from nbtool import Approved, Chat\n"
-        "lab = Chat(tools=[pay], approver=lambda question: Approved(remember='tool'))"
-    )
-    model.say(call("pay", amount=1), "Paid.", call("pay", amount=2), "I may not.")
-    notebook.names["lab"].send("Pay.")
-
-    turn = notebook.ask("Pay again.", "-c lab --approve deny")
-
-    assert (turn.calls[0].status, notebook.names["paid"]) == ("denied", [1])

@@ -124,7 +124,7 @@ def test_the_object_of_a_method_is_not_offered(model: Provider) -> None:
     assert account.paid == [2]
 
 
-def test_calls_that_a_model_writes_as_text_are_parsed_and_marked() -> None:
+def test_calls_that_a_model_writes_as_text_are_parsed() -> None:
     parsed = wire.parse_calls('Let me see. <tool_call>{"name": "double", "arguments": {"n": 2}}</tool_call>')
 
     assert [(one.name, one.args, one.runnable) for one in parsed.calls] == [("double", {"n": 2}, True)]

@@ -10,6 +10,7 @@ import pytest
 from nbtool import Approved, tool
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call, held
+from tests.contract.tools import wait_for_end
 
 
 @pytest.mark.feature("rerun, edit and branch")
@@ -131,17 +132,13 @@ def test_a_stopped_turn_is_resumed_without_running_a_call_again(model: Provider)
     turn = chat.start("Pay.")
     reply.wait()
     turn.cancel()
-    asyncio.run(_wait(turn))
+    asyncio.run(wait_for_end(turn))
 
     resumed = chat.resume()
 
     assert resumed.text == "One is paid."
     assert ran == [1]
     assert "paid 1" in model.requests[2].text
-
-
-async def _wait(turn: Any) -> Any:
-    return await turn
 
 
 def test_a_hidden_turn_is_not_sent_and_a_shown_one_is_again(model: Provider) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call
+from tests.contract.tools import written_cell
 
 CODE = "turn calls into plain code"
 FILES = "write the whole chat to a file: a document with figures, data, code, or a notebook with outputs"
@@ -104,7 +105,7 @@ def test_no_export_has_a_result_that_was_withheld(notebook_with_chat: Notebook, 
 def test_the_calls_of_a_turn_are_written_into_a_cell(notebook_with_chat: Notebook) -> None:
     output = notebook_with_chat.run("%chat export py --cell 1")
 
-    written = getattr(notebook_with_chat.shell, "rl_next_input", None) or output.text
+    written = written_cell(notebook_with_chat, output)
     assert "price(" in written
     assert "'A'" in written or '"A"' in written
 
@@ -113,7 +114,7 @@ def test_the_calls_of_a_turn_are_written_into_a_cell(notebook_with_chat: Noteboo
 def test_the_calls_of_the_whole_chat_are_written_into_a_cell(notebook_with_chat: Notebook) -> None:
     output = notebook_with_chat.run("%chat export py --cell")
 
-    written = getattr(notebook_with_chat.shell, "rl_next_input", None) or output.text
+    written = written_cell(notebook_with_chat, output)
     assert written.count("= price(") == 2
     assert "Read my diary." in written
 

@@ -13,10 +13,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from nbtool import Approved, tool
-from nbtool.errors import BadUsage, LimitReached
-from tests.contract.notebook import Kernel, run_process
-from tests.contract.simulator import Provider, Refusal, Request, call, held
+from nbtool.errors import BadUsage
+from tests.contract.notebook import Kernel
+from tests.contract.simulator import Provider, Refusal, Request
 
 FEATURE = "run one prompt over a table, with a progress bar and a *Stop* button"
 FILE_FEATURE = "run a prompt over more rows than fit in memory, and continue after a crash"
@@ -111,134 +110,6 @@ def test_a_map_can_be_awaited(model: Provider) -> None:
     assert asyncio.run(ask())[3] == "answer 3"
 
 
-@pytest.mark.promise("maps-once")
-def test_the_same_map_once_more_sends_only_what_failed(model: Provider) -> None:
-    failing = {"review 1"}
-    model.always(lambda request: Refusal(400, "no") if any(one in request.text for one in failing) else echo(request))
-    chat = model.chat()
-    chat.map("Is it kind? {text}", ROWS, progress=False)
-    failing.clear()
-
-    values = chat.map("Is it kind? {text}", ROWS, progress=False).values
-
-    assert values == ["answer 0", "answer 1", "answer 2", "answer 3"]
-    assert len(model.requests) == 5
-
-
-@pytest.mark.promise("maps-once")
-def test_no_call_runs_again_when_a_map_goes_on_after_a_failure(model: Provider) -> None:
-    ran: list[int] = []
-    fails = [True]
-
-    @tool(run="auto")
-    def pay(amount: int) -> str:
-        "Pay an amount."
-        ran.append(amount)
-        return f"paid {amount}"
-
-    def reply(request: Request) -> Any:
-        if "paid" not in request.text:
-            return call("pay", amount=int(request.text.split("review ")[1][0]))
-        return Refusal(400, "no") if fails else "Done."
-
-    model.always(reply)
-    chat = model.chat(tools=[pay])
-    chat.map("Pay for {text}", ROWS, progress=False)
-    fails.clear()
-
-    values = chat.map("Pay for {text}", ROWS, progress=False).values
-
-    assert values == ["Done."] * 4
-    assert sorted(ran) == [0, 1, 2, 3]
-
-
-@pytest.mark.promise("maps-once")
-def test_no_call_runs_again_after_a_budget_was_used_up(model: Provider) -> None:
-    ran: list[int] = []
-
-    @tool(run="auto")
-    def pay(amount: int) -> str:
-        "Pay an amount."
-        ran.append(amount)
-        return f"paid {amount}"
-
-    def reply(request: Request) -> Any:
-        return "Done." if "paid" in request.text else call("pay", amount=int(request.text.split("review ")[1][0]))
-
-    model.always(reply)
-    chat = model.chat(tools=[pay])
-    stopped = chat.map("Pay for {text}", ROWS, tokens=20, concurrency=1, progress=False)
-    assert any(isinstance(answer.error, LimitReached) for answer in stopped.errors)
-
-    chat.map("Pay for {text}", ROWS, progress=False)
-
-    assert sorted(ran) == [0, 1, 2, 3]
-
-
-@pytest.mark.promise("maps-once")
-def test_a_call_that_nobody_could_be_asked_about_is_asked_about_later(model: Provider) -> None:
-    ran: list[int] = []
-
-    @tool
-    def pay(amount: int) -> str:
-        "Pay an amount."
-        ran.append(amount)
-        return f"paid {amount}"
-
-    def reply(request: Request) -> Any:
-        messages = request.json["messages"]
-        has_result = any(one["role"] == "tool" for one in messages)
-        return "Done." if has_result else call("pay", amount=int(request.text.split("review ")[1][0]))
-
-    model.always(reply)
-    chat = model.chat(tools=[pay])
-    chat.map("Pay for {text}", ROWS[:2], progress=False)
-    assert ran == []
-
-    chat.map("Pay for {text}", ROWS[:2], approver=lambda question: Approved(), progress=False)
-
-    assert sorted(ran) == [0, 1]
-
-
-KILLED = """
-import os, signal
-from nbtool import Chat, tool
-
-@tool(run="auto")
-def pay(amount: int) -> str:
-    "Pay an amount."
-    with open("paid.txt", "a") as paid:
-        paid.write(f"{{amount}}\\n")
-    if amount == 2 and os.environ.get("DIES"):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return f"paid {{amount}}"
-
-chat = Chat("tiny", wire="chat", base_url={url!r}, api_key="key", tools=[pay])
-rows = [{{"text": f"review {{number}}"}} for number in range(4)]
-totals = chat.map_into("answers.sqlite", "Pay for {{text}}", rows, concurrency=1, progress=False)
-print("totals", totals.answered + totals.answered_before, totals.failed)
-"""
-
-
-@pytest.mark.promise("maps-once")
-@pytest.mark.feature(FILE_FEATURE)
-def test_a_map_that_was_killed_goes_on_and_repeats_no_call(model: Provider, home: Path) -> None:
-    def reply(request: Request) -> Any:
-        return "Done." if "paid" in request.text else call("pay", amount=int(request.text.split("review ")[1][0]))
-
-    model.always(reply)
-    code = KILLED.format(url=model.url)
-    run_process(code, home, fails=True, DIES="yes")
-
-    printed = run_process(code, home)
-
-    assert (home / "paid.txt").read_text(encoding="utf-8").split() == ["0", "1", "2", "3"]
-    assert "totals 3 1" in printed
-    with closing(sqlite3.connect(home / "answers.sqlite")) as answers:
-        rows = answers.execute("SELECT row, value, error IS NULL FROM answers ORDER BY row").fetchall()
-    assert [(row, is_answered) for row, _, is_answered in rows] == [(0, 1), (1, 1), (2, 0), (3, 1)]
-
-
 @pytest.mark.feature(FILE_FEATURE)
 @pytest.mark.parametrize("name", ["answers.sqlite", "answers.parquet", "answers.arrow"])
 def test_answers_are_written_to_a_file(model: Provider, tmp_path: Path, name: str) -> None:
@@ -295,54 +166,6 @@ def test_a_request_that_was_refused_for_its_rate_is_sent_again(model: Provider) 
     values = model.chat().map("Is it kind? {text}", ROWS[:2], progress=False).values
 
     assert values == ["answer 0", "answer 1"]
-
-
-@pytest.mark.promise("maps-once")
-def test_a_second_map_with_the_prompts_of_a_first_one_that_runs_is_refused(model: Provider) -> None:
-    reply = held("Done.")
-    model.say(reply)
-    chat = model.chat()
-    first = chat.start_map(["Tell me a word."], progress=False)
-    reply.wait()
-
-    with pytest.raises(BadUsage):
-        _ = chat.map(["Tell me a word."], progress=False).values
-    reply.open()
-
-    assert first.values == ["Done."]
-    assert len(model.requests) == 1
-
-
-@pytest.mark.promise("maps-once")
-@pytest.mark.promise("stops")
-def test_a_stopped_map_starts_no_more_calls_and_goes_on_later(model: Provider) -> None:
-    ran: list[int] = []
-
-    @tool(run="auto")
-    def pay(amount: int) -> str:
-        "Pay an amount."
-        ran.append(amount)
-        return f"paid {amount}"
-
-    reply = held("never")
-    model.say(call("pay", amount=0), reply)
-    chat = model.chat(tools=[pay])
-    batch = chat.start_map("Pay for {text}", ROWS[:2], concurrency=1, progress=False)
-    reply.wait()
-    batch.cancel()
-    batch.wait()
-    assert ran == [0]
-    model.begin_again()
-    model.always(
-        lambda request: (
-            "Done." if "paid" in request.text else call("pay", amount=int(request.text.split("review ")[1][0]))
-        )
-    )
-
-    values = chat.map("Pay for {text}", ROWS[:2], progress=False).values
-
-    assert values == ["Done.", "Done."]
-    assert ran == [0, 1]
 
 
 def test_a_template_with_an_unknown_column_sends_nothing(model: Provider) -> None:

@@ -20,13 +20,10 @@ from nbtool.testing import ScriptedApprover
 from nbtool.tools.mcp import McpServers, mcp_servers
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call
+from tests.contract.tools import approve, written_cell
 
 FEATURE = "connect MCP servers"
 SERVERS = Path(__file__).parent / "servers"
-
-
-def yes(_: Any) -> Approved:
-    return Approved()
 
 
 def run_server(name: str) -> Any:
@@ -73,7 +70,7 @@ def test_the_word_of_a_server_that_a_tool_only_reads_approves_nothing(model: Pro
 def test_a_failure_of_a_server_is_reported_to_the_model(model: Provider, lab: McpServers) -> None:
     model.say(call("lab_fail"), "It failed.")
 
-    turn = model.chat(tools=[lab], approver=yes).send("Try it.")
+    turn = model.chat(tools=[lab], approver=approve).send("Try it.")
 
     assert (turn.status, turn.calls[0].status) == ("completed", "error")
     assert "no such luck" in model.requests[1].text
@@ -96,7 +93,7 @@ def test_a_server_gets_no_variable_of_the_environment_that_its_configuration_doe
     model.say(call("lab_environment"), "Fine.")
 
     with run_server("lab") as servers:
-        turn = model.chat(tools=[servers], approver=yes).send("List it.")
+        turn = model.chat(tools=[servers], approver=approve).send("List it.")
 
     assert "PATH" in turn.calls[0].shown
     assert "OPENAI_API_KEY" not in turn.calls[0].shown
@@ -136,10 +133,12 @@ def test_approving_everything_in_a_cell_fills_in_no_form(notebook: Notebook, mod
 
 
 @pytest.mark.promise("one-tool")
-def test_what_is_no_tool_costs_no_other_tool_and_is_named(model: Provider, odd: McpServers) -> None:
+def test_a_malformed_tool_of_a_server_is_left_out_and_named_and_hides_no_other(
+    model: Provider, odd: McpServers
+) -> None:
     model.say(call("odd_good"), "Good.")
 
-    turn = model.chat(tools=[odd], approver=yes).send("Use it.")
+    turn = model.chat(tools=[odd], approver=approve).send("Use it.")
 
     assert turn.calls[0].status == "ok"
     assert "good result" in turn.calls[0].shown
@@ -160,7 +159,7 @@ def test_two_tools_whose_names_are_the_same_for_a_model_are_both_offered(model: 
 def write_prompt(notebook: Notebook) -> str:
     """Let a prompt of a server be written into a cell, and give the cell."""
     output = notebook.run('%chat prompt lab.review code="x = 1"')
-    return getattr(notebook.shell, "rl_next_input", None) or output.text
+    return written_cell(notebook, output)
 
 
 @pytest.mark.promise("prompts")

@@ -12,6 +12,7 @@ from nbtool import Approved, Denied, tool
 from nbtool.plugins import Privacy
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, Request, call
+from tests.contract.tools import written_cell
 
 EMAIL = "grace.hopper@navy.example"
 FEATURE = "mask private values, limit cost, trace"
@@ -162,7 +163,7 @@ def test_the_code_that_is_written_into_a_cell_has_the_values(notebook: Notebook,
     output = notebook.run("%chat -c lab export py --cell")
 
     assert received == [EMAIL]
-    assert EMAIL in str(getattr(notebook.shell, "rl_next_input", "") or output.text)
+    assert EMAIL in written_cell(notebook, output)
 
 
 @pytest.mark.promise("masked")

@@ -17,10 +17,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.contract.notebook import Kernel, process_environment, start_kernel
 from tests.contract.simulator import KEY, Provider
+from tests.contract.tools import SECRET
 
 pytestmark = pytest.mark.feature("let Claude Code, Codex or another program use this kernel")
 
-SECRET = "Zanzibar"
 CELL = f"""
 from nbtool import tool
 import nbtool

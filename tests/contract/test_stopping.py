@@ -14,10 +14,7 @@ from nbtool import Approved, tool
 from nbtool.errors import LimitReached, ReplyTooLarge
 from tests.contract.dialects import Answer
 from tests.contract.simulator import WAIT_SECONDS, Body, Provider, call, held
-
-
-async def _wait(turn: Any) -> Any:
-    return await turn
+from tests.contract.tools import wait_for_end
 
 
 @pytest.mark.promise("stops")
@@ -28,7 +25,7 @@ def test_a_stop_in_a_reply_keeps_what_was_received(model: Provider) -> None:
     turn = model.chat().start("Tell me.")
     reply.wait()
     turn.cancel()
-    asyncio.run(_wait(turn))
+    asyncio.run(wait_for_end(turn))
 
     assert turn.status == "cancelled"
     assert "The first half and the second half.".startswith(turn.text)
@@ -53,7 +50,7 @@ def test_a_stop_while_a_question_waits_runs_nothing(model: Provider) -> None:
     assert is_asked.wait(WAIT_SECONDS)
 
     turn.cancel()
-    asyncio.run(_wait(turn))
+    asyncio.run(wait_for_end(turn))
 
     assert (turn.status, ran) == ("cancelled", [])
     assert turn.calls[0].status in {"cancelled", "not_run"}
@@ -78,7 +75,7 @@ def test_a_stop_ends_an_asynchronous_tool(model: Provider) -> None:
     assert has_started.wait(WAIT_SECONDS)
 
     turn.cancel()
-    asyncio.run(_wait(turn))
+    asyncio.run(wait_for_end(turn))
 
     assert (turn.status, turn.calls[0].status, ends) == ("cancelled", "cancelled", ["stopped"])
 
@@ -100,7 +97,7 @@ def test_a_stop_abandons_a_tool_that_cannot_be_stopped_and_says_so(model: Provid
 
     turn.cancel()
     try:
-        asyncio.run(_wait(turn))
+        asyncio.run(wait_for_end(turn))
         assert turn.status == "cancelled"
         assert turn.calls[0].status in {"cancelled", "unknown"}
     finally:
@@ -150,7 +147,7 @@ def test_after_a_stop_the_chat_goes_on(model: Provider) -> None:
     turn = chat.start("Tell me.")
     reply.wait()
     turn.cancel()
-    asyncio.run(_wait(turn))
+    asyncio.run(wait_for_end(turn))
 
     assert chat.send("Hello?").text == "Hello."
 
@@ -171,7 +168,7 @@ def test_the_plugins_of_a_stopped_turn_are_called_at_its_end(model: Provider) ->
     turn = model.chat(plugins=[Listener()]).start("Tell me.")
     reply.wait()
     turn.cancel()
-    asyncio.run(_wait(turn))
+    asyncio.run(wait_for_end(turn))
 
     assert ends == ["end", "clean-up"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -88,6 +89,47 @@ def test_no_call_of_a_reply_without_its_end_runs(model: Provider, dialect: str) 
 
     assert (turn.status, ran) == ("error", [])
     assert [one.status for one in turn.calls if one.status == "ok"] == []
+
+
+def cut_in_arguments(dialect: str, *, is_stream: bool, is_event_whole: bool = False) -> Body:
+    """Give a reply that ends between the name and the value of an argument of its call."""
+    content = b"".join(encode(dialect, Answer("Well.", (call("double", n=1),)), is_stream=is_stream))
+    name = re.search(rb'n\\*": ', content[content.index(b"double") :])
+    assert name
+    end = content.index(b"double") + name.end()
+    if is_event_whole:
+        end = content.index(b"\n\n", end) + 2
+    return Body(content[:end], content_type="text/event-stream" if is_stream else "application/json")
+
+
+@pytest.mark.promise("positive-end")
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("is_event_whole", [False, True], ids=["in an event", "between events"])
+def test_no_call_runs_whose_arguments_are_cut(model: Provider, dialect: str, is_event_whole: bool) -> None:
+    model.always(cut_in_arguments(dialect, is_stream=True, is_event_whole=is_event_whole))
+
+    turn = model.chat(wire=dialect, tools=[double]).send("Double it.")
+
+    assert (turn.status, ran) == ("error", [])
+    assert isinstance(turn.error, IncompleteReply)
+
+
+@pytest.mark.promise("positive-end")
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("is_complete", [True, False], ids=["complete", "cut"])
+def test_no_call_of_a_whole_reply_that_is_cut_runs(
+    notebook: Notebook, model: Provider, dialect: str, is_complete: bool
+) -> None:
+    notebook.names["lab"] = model.chat(wire=dialect, tools=[double])
+    if is_complete:
+        model.say(call("double", n=1), "2.")
+    else:
+        model.always(cut_in_arguments(dialect, is_stream=False))
+
+    turn = notebook.run("%%chat -c lab --set stream=false -o turn\nDouble it.") and notebook.names["lab"].turns[-1]
+
+    print("B5", dialect, is_complete, turn.status, type(turn.error), ran, len(model.requests))
+    assert ran == ([1] if is_complete else [])
 
 
 @pytest.mark.promise("positive-end")

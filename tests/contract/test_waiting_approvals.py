@@ -9,22 +9,13 @@ import pytest
 
 from tests.contract.notebook import Kernel, run_process
 from tests.contract.simulator import Provider, call
-
-TOOL = """
-from nbtool import tool
-paid = []
-@tool
-def pay(amount: int) -> str:
-    "Pay an amount."
-    paid.append(amount)
-    return f"paid {amount}"
-"""
+from tests.contract.tools import PAY_CELL
 
 
 @pytest.fixture
 def notebook_of_person(kernel: Kernel) -> Kernel:
     """Give a kernel with a tool that asks, and a person at it."""
-    assert not kernel.run(TOOL).error
+    assert not kernel.run(PAY_CELL).error
     return kernel
 
 
@@ -91,7 +82,7 @@ def test_a_parked_turn_is_denied_at_its_deadline(notebook_of_person: Kernel, ker
 
 
 @pytest.mark.promise("once")
-def test_a_question_that_was_not_shown_is_shown_and_not_approved(
+def test_approve_without_an_id_approves_nothing_while_several_wait(
     notebook_of_person: Kernel, kernel_model: Provider
 ) -> None:
     notebook, model = notebook_of_person, kernel_model
@@ -107,7 +98,7 @@ def test_a_question_that_was_not_shown_is_shown_and_not_approved(
 
 
 @pytest.mark.promise("first-decision")
-def test_a_second_decision_in_another_place_is_refused_and_says_that_it_was_decided(
+def test_a_second_command_about_a_decided_question_is_refused(
     notebook_of_person: Kernel, kernel_model: Provider
 ) -> None:
     notebook, model = notebook_of_person, kernel_model
@@ -146,7 +137,7 @@ sys.stdin = io.StringIO("y\\n" * 10)
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "nbtool")
-shell.run_cell({TOOL!r})
+shell.run_cell({PAY_CELL!r})
 shell.run_cell("%%chat -t pay --approve input -o turn\\nPay.")
 print("outcome", shell.user_ns["turn"].calls[0].status, shell.user_ns["paid"])
 """

@@ -78,7 +78,7 @@ def release(question: Any) -> Approved | Released:
     return Approved() if question.gate == "run" else Released()
 
 
-async def wait(turn: Turn) -> Turn:
+async def wait_for_end(turn: Turn) -> Turn:
     """Wait for the end of a turn."""
     return await turn
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.contract.notebook import run_process
 from tests.contract.simulator import Provider, call, simulate
+from tests.contract.tools import SECRET
 
-SECRET = "Zanzibar"
 ATTEMPTS = f"""
 import json
 from IPython.core.interactiveshell import InteractiveShell
@@ -137,7 +137,7 @@ def test_no_variable_is_readable_and_nothing_is_attached(strict: Attempts, way: 
 
 
 @pytest.mark.promise("policy-asks")
-def test_a_tool_that_a_policy_names_never_runs_without_a_person(strict: Attempts) -> None:
+def test_no_approver_in_code_can_approve_a_tool_that_a_policy_names(strict: Attempts) -> None:
     assert strict.found["approver"]["calls"] == ["denied"]
     assert 1 not in strict.ran
 
