@@ -120,6 +120,19 @@ class Kernel:
         assert not answers, f"lines that nobody asked for: {answers}; shown: {output.text}"
         return output
 
+    def kill(self) -> None:
+        """Kill its process."""
+        process = self.manager.provisioner.process
+        process.kill()
+        process.wait(SECONDS)
+
+    def run_until_killed(self, cell: str, line: str) -> None:
+        """Run a cell whose question gets a line of input, and which kills the process."""
+        self.client.execute(cell, allow_stdin=True)
+        self.client.get_stdin_msg(timeout=SECONDS)
+        self.client.input(line)
+        self.manager.provisioner.process.wait(SECONDS)
+
 
 @contextmanager
 def start_kernel(home: Path, **environment: str) -> Iterator[Kernel]:

@@ -1,9 +1,8 @@
-"""What stays of a chat: on the disk, after a kill, and in the requests that follow."""
+"""A history is written before its effects, goes on in the next kernel, stops no chat, and runs nothing if forged."""
 
 from __future__ import annotations
 
 import re
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,36 +10,9 @@ from pathlib import Path
 import pytest
 
 from nbtool import tool
-from tests.contract.notebook import Notebook, run_process
+from tests.contract.earlier import TOOLS, copy_history, earlier_kernel, open_latest
+from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call, simulate
-
-TOOLS = """
-from nbtool import Approved, tool
-ran = []
-@tool(run="auto")
-def pay(amount: int) -> str:
-    "Pay an amount."
-    ran.append(amount)
-    return f"paid {amount}"
-@tool(run="auto")
-def die() -> str:
-    "End the process."
-    import os, signal
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def earlier_kernel(home: Path, model: Provider, *cells: str, is_killed: bool = False, **environment: str) -> str:
-    """Run cells in a process of its own, which a tool of theirs kills; give what they show."""
-    code = f"""
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell.instance()
-shell.run_line_magic("load_ext", "nbtool")
-for cell in {[TOOLS, *cells]!r}:
-    shell.run_cell(cell)
-"""
-    names = {"OLLAMA_HOST": model.host, "NBTOOL_MODEL": "ollama:tiny", **environment}
-    return run_process(code, home, fails=is_killed, **names)
 
 
 @pytest.fixture(scope="module")
@@ -50,70 +22,6 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with simulate("Noted.") as model:
         earlier_kernel(folder, model, "%%chat\nThe number of the hotel is 7.")
     return folder
-
-
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Have a kernel killed while a call of its runs, and give the folder of its history."""
-    folder = tmp_path_factory.mktemp("killed")
-    with simulate(call("pay", amount=7), "Seven is paid.", [call("pay", amount=8), call("die")]) as model:
-        earlier_kernel(folder, model, "%%chat -t pay die\nPay 7.", "%%chat\nPay 8 and die.", is_killed=True)
-    return folder
-
-
-def copy_history(folder: Path, home: Path) -> None:
-    """Let this person have the history of a folder."""
-    shutil.copytree(folder, home, dirs_exist_ok=True)
-
-
-def open_latest(notebook: Notebook) -> None:
-    """Continue the chat of the earlier kernel."""
-    found = re.findall(r"chat_\w+", notebook.run("%chat history chats").text)
-    assert not notebook.run(f"%chat open {found[0]}").error
-
-
-@pytest.mark.promise("written-first")
-@pytest.mark.promise("killed-kernel")
-def test_after_a_kill_everything_before_it_is_in_the_history(killed: Path, home: Path, notebook: Notebook) -> None:
-    copy_history(killed, home)
-
-    open_latest(notebook)
-    shown = notebook.run("%chat history").text + notebook.run("%chat show 1").everything
-
-    assert "Pay 7." in shown
-    assert "Pay 8 and die." in shown
-    assert "Seven is paid." in shown
-
-
-@pytest.mark.promise("killed-kernel")
-def test_a_call_whose_kernel_died_has_an_unknown_outcome_and_does_not_run_again(
-    killed: Path, home: Path, model: Provider, notebook: Notebook
-) -> None:
-    copy_history(killed, home)
-    model.say("I do not know.")
-    notebook.run(TOOLS)
-
-    open_latest(notebook)
-    notebook.ask("Was it paid?", "-t pay die -m ollama:tiny")
-
-    assert "unknown" in notebook.run("%chat show 2 --whole").everything
-    assert "unknown" in model.requests[0].text
-    assert notebook.names["ran"] == []
-
-
-@pytest.mark.promise("killed-kernel")
-def test_nothing_runs_by_itself_when_a_chat_is_opened_after_a_kill(
-    killed: Path, home: Path, model: Provider, notebook: Notebook
-) -> None:
-    copy_history(killed, home)
-    notebook.run(TOOLS)
-
-    open_latest(notebook)
-    for command in ("show", "history", "status", "approvals"):
-        assert not notebook.run(f"%chat {command}").error
-
-    assert model.requests == []
-    assert notebook.names["ran"] == []
 
 
 @pytest.mark.promise("written-first")

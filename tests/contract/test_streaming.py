@@ -126,10 +126,11 @@ def test_no_call_of_a_whole_reply_that_is_cut_runs(
     else:
         model.always(cut_in_arguments(dialect, is_stream=False))
 
-    turn = notebook.run("%%chat -c lab --set stream=false -o turn\nDouble it.") and notebook.names["lab"].turns[-1]
+    turn = notebook.ask("Double it.", "-c lab --set stream=false")
 
-    print("B5", dialect, is_complete, turn.status, type(turn.error), ran, len(model.requests))
-    assert ran == ([1] if is_complete else [])
+    assert not any(request.json.get("stream") or ":stream" in request.path for request in model.requests)
+    assert (turn.status, ran) == (("completed", [1]) if is_complete else ("error", []))
+    assert is_complete or isinstance(turn.error, NbtoolError)
 
 
 @pytest.mark.promise("positive-end")
