@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
-import sys
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from typing import Any
 import httpx2
 import pytest
 from mcp import ClientSession
-from mcp.client.streamable_http import streamable_http_client
 
-from tests.contract.notebook import Kernel, process_environment, start_kernel
+from tests.contract.notebook import Kernel, start_kernel
+from tests.contract.programs import begin, serve, text_of, use
 from tests.contract.simulator import KEY, Provider
 from tests.contract.tools import SECRET
 
@@ -60,41 +59,6 @@ def address(kernel: Kernel) -> Iterator[tuple[str, str]]:
     assert not kernel.run(CELL).error
     yield serve(kernel, "-t price pay keep leak -v df --read note")
     kernel.run("%chat serve --stop")
-
-
-def serve(kernel: Kernel, flags: str) -> tuple[str, str]:
-    """Serve something of a kernel, and give the address and the token."""
-    output = kernel.run(f"%chat serve {flags}")
-    assert not output.error
-    home = Path(kernel.run("import os; print(os.environ['NBTOOL_HOME'])").stream.strip())
-    command = [str(Path(sys.executable).parent / "nbtool-mcp"), "--token"]
-    printed = subprocess.run(
-        command, env=process_environment(home), capture_output=True, text=True, check=True, timeout=60
-    ).stdout
-    url, token = printed.split()
-    assert token not in output.everything
-    return url, token
-
-
-def use(address: tuple[str, str], work: Any) -> Any:
-    """Connect with the official client, and do something."""
-    url, token = address
-
-    async def run() -> Any:
-        headers = {"Authorization": f"Bearer {token}"}
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as http,
-            streamable_http_client(url, http_client=http) as (read, write),
-            ClientSession(read, write) as session,
-        ):
-            await session.initialize()
-            return await work(session)
-
-    return asyncio.run(run())
-
-
-def text_of(result: Any) -> str:
-    return "\n".join(part.text for part in result.content if part.type == "text")
 
 
 @pytest.mark.promise("served")
@@ -180,13 +144,6 @@ def test_a_request_without_the_token_or_from_elsewhere_is_refused(
     assert 400 <= begin(url, headers).status_code < 500
 
 
-def begin(url: str, headers: dict[str, str]) -> httpx2.Response:
-    """Send what a client sends first."""
-    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "tester", "version": "1"}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
-    return httpx2.post(url, json=body, headers={"Accept": "application/json, text/event-stream", **headers})
-
-
 @pytest.mark.promise("no-secret-told")
 def test_a_program_does_not_receive_a_key_that_the_notebook_has_used(
     address: tuple[str, str], kernel: Kernel, kernel_model: Provider
@@ -222,6 +179,20 @@ def test_the_token_is_in_no_output(address: tuple[str, str], kernel: Kernel) -> 
     outputs = [kernel.run(f"%chat {command}").everything for command in ("serve", "status", "history", "approvals")]
 
     assert address[1] not in "".join(outputs)
+
+
+@pytest.mark.promise("served")
+def test_a_served_notebook_is_reached_from_this_machine_only(address: tuple[str, str]) -> None:
+    url, token = address
+    port = httpx2.URL(url).port
+    assert port
+
+    assert httpx2.URL(url).host == "127.0.0.1"
+    assert begin(url, {"Authorization": f"Bearer {token}"}).status_code == 200
+    with socket.socket() as other, pytest.raises(ConnectionRefusedError):
+        other.connect(("127.0.0.2", port))  # another address of this machine: the server does not listen on all
+    with socket.socket() as free:
+        free.bind(("127.0.0.2", port))
 
 
 @pytest.mark.promise("served")
