@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+import warnings
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from nbtool import tool
+from nbtool import Progress, tool
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call
 from tests.contract.tools import KEEP_CELL, SECRET, keeping
@@ -104,6 +107,43 @@ def test_a_result_that_has_the_values_of_its_input_in_another_form_is_described(
     chat.expose(df=table())
 
     assert chat.send("Rewrite it.").calls[0].status == "ok"
+    assert SECRET not in model.everything
+
+
+@pytest.mark.promise("by-reference")
+@pytest.mark.parametrize("way", ["print", "warn", "log", "progress", "raise", "note", "cause"])
+def test_what_a_tool_says_of_its_input_beside_its_result_is_not_sent(model: Provider, way: str) -> None:
+    @tool(run="auto")
+    def say(data: pd.DataFrame) -> Any:
+        "Say something of it."
+        text = f"It is {data.to_dict()}"
+        match way:
+            case "print":
+                sys.stdout.write(text)
+            case "warn":
+                warnings.warn(text, stacklevel=1)
+            case "log":
+                logging.getLogger("lab").warning(text)
+            case "raise" | "cause":
+                raise ValueError("no" if way == "cause" else text) from KeyError(text)
+            case "note":
+                error = ValueError("no")
+                error.add_note(text)
+                raise error
+        yield Progress(text if way == "progress" else "half", 0.5)
+        return "said"
+
+    model.say(call("say", data="$VAR_REF{{df}}"), "Done.")
+    chat = model.chat(tools=[say])
+    chat.expose(df=table())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        turn = chat.send("Say it.")
+
+    assert turn.status == "completed"
+    statuses = {"raise": "withheld", "note": "withheld", "cause": "error"}
+    assert turn.calls[0].status == statuses.get(way, "ok")
     assert SECRET not in model.everything
 
 

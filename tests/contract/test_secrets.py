@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import logging
 import os
 import urllib.parse
@@ -81,20 +80,6 @@ def test_no_file_that_nbtool_writes_has_a_key_that_a_tool_returned(
     assert {"events.jsonl", "recording.json", "export.md", "export.json", "export.py"} <= {one.name for one in written}
     assert "journal.sqlite" in {one.name for one in written}
     assert [one.name for one in written if KEY.encode() in one.read_bytes()] == []
-
-
-@pytest.mark.promise("no-secret-told")
-def test_a_saved_turn_does_not_have_a_key_that_a_tool_returned(notebook: Notebook, model: Provider) -> None:
-    notebook.run(f"from nbtool import tool\n@tool(run='auto')\ndef leak():\n    'Leak.'\n    return 'key = {KEY}'")
-    notebook.names["lab"] = model.chat(tools=[notebook.names["leak"]])
-    model.say(call("leak"), f"The key is {KEY}.")
-
-    notebook.ask("What is the key?", "-c lab")
-
-    saved = [
-        form for bundle in notebook.output.bundles for name, form in bundle.items() if "json" in name or "html" in name
-    ]
-    assert KEY not in json.dumps(saved)
 
 
 @pytest.mark.promise("no-secret-told")
