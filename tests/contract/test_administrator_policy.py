@@ -1,4 +1,7 @@
-"""What an administrator has forbidden, whatever a user sets. A process reads a policy once: each policy has its own."""
+"""What an administrator forbids holds whatever a user sets: hosts, values, questions, limits, serving.
+
+A process reads a policy once, so each policy has a process of its own; one that cannot be read sends nothing.
+"""
 
 from __future__ import annotations
 

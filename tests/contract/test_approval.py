@@ -1,4 +1,7 @@
-"""Who decides about a call, what exactly is decided, and what happens where nobody can decide."""
+"""A tool asks before each call unless its author set something else; where nobody decides, the call is denied.
+
+An answer that is no decision, an approver that fails and a policy that decides nothing deny too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The arguments of a call: what a model has to write for it to run."""
+"""A call runs only if its arguments are strict JSON that fits the tool; nothing of them is repaired.
+
+What the author of a tool bound is not offered to a model, and cannot be set by one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions and branches of turns: reruns, edits, resumed turns, and what is hidden or deleted."""
+"""A rerun, an edit or a deletion is a new version or branch beside the old one; calls run again only if that is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a turn costs, and what limits it."""
+"""A budget of money or tokens ends a turn before the next request; a cost that is not known is said to be unknown.
+
+Plugins of a user see every step, and files of events have content only if that is asked for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The notebook's cells and names: as context, as something that a turn changes, and the way back."""
+"""Cells are sent only if that is asked for, and a tool changes none where no page has the notebook.
+
+Undoing a turn puts back what names held, but for what a person has changed since.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands and flags of cells, as a person meets them."""
+"""A command shows and sends nothing; what is wrong is one line that names it; a setting holds where it was set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doubles for a user's own tests: a scripted model and a scripted approver."""
+"""The doubles for a user's own tests, a scripted model and a scripted person, fail a test that leaves their script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent of earlier turns, and of which."""
+"""A chat says how much of its earlier turns is sent; another chat and a fresh conversation send nothing of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat as a file, and its calls as code."""
+"""An export is a document or code that runs nothing and has no result that was withheld."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the tools that ship read, and what they do not."""
+"""File tools stay below their folder and read no file with secrets; pages are fetched from public addresses only.
+
+The tools that ship run by themselves only if they read and send nothing off the machine.
+"""
 
 from __future__ import annotations
 

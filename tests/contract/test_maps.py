@@ -1,4 +1,4 @@
-"""One prompt over many rows: the answers, and what no map does twice."""
+"""A map sends one prompt for each row and gives its answers in their order, into a list, a file or a function."""
 
 from __future__ import annotations
 

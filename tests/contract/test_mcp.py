@@ -1,4 +1,7 @@
-"""Servers of the Model Context Protocol as tools."""
+"""The tools of a server of the Model Context Protocol ask like all others, and one that is malformed hides no other.
+
+A server gets a form only as a person filled it in, its prompts are not sent, and its logins open no page by themselves.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model that answers without a key, and the first cells of the README with it."""
+"""The first cells of the README work without a key: the practice model answers in this process, and nothing is sent."""
 
 from __future__ import annotations
 

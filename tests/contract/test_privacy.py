@@ -1,4 +1,4 @@
-"""What `Privacy` masks, on every way out, and what comes back."""
+"""What `Privacy` masks leaves in no spelling and on no way, is in no file, and is restored in the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which model answers, how it is reached, and what goes with a request."""
+"""The model that a person named answers, at its own address, with what the chat sets; a dry run shows that request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from nbtool import Chat
 from nbtool.errors import BadUsage, NbtoolError, UnknownModel
 from tests.contract.notebook import Notebook
-from tests.contract.simulator import Body, Provider, Refusal, call, simulate
+from tests.contract.simulator import Body, Provider, Refusal, simulate
 from tests.contract.tools import PIXEL
 
 MEDIA = "attach or make images and sound"
@@ -294,58 +294,3 @@ def test_a_cell_asks_for_a_tool_of_the_provider(notebook: Notebook) -> None:
         notebook.ask("What is new?", "-c lab -t web_search")
 
         assert "web_search" in lab.requests[0].tools
-
-
-# --- many tools -----------------------------------------------------------------------------------------------
-
-MANY = "choose among many tools"
-
-
-@pytest.mark.feature(MANY)
-@pytest.mark.parametrize(
-    ("flag", "offered"),
-    [
-        ("-t nbtool:files", {"list_files", "read_file", "write_file", "edit_file"}),
-        ("-t nbtool:files.read_file", {"read_file"}),
-        ("-t 'nbtool:files.*_file'", {"read_file", "write_file", "edit_file"}),
-        ("-t nbtool:files '!write_file'", {"list_files", "read_file", "edit_file"}),
-    ],
-    ids=str,
-)
-def test_a_cell_chooses_tools_of_a_toolset(notebook: Notebook, model: Provider, flag: str, offered: set[str]) -> None:
-    model.say("Fine.")
-
-    notebook.ask("Hello?", flag)
-
-    assert {name for name in model.requests[0].tools if "file" in name} == offered
-
-
-@pytest.mark.feature(MANY)
-def test_a_tool_is_taken_away_in_a_later_cell(notebook: Notebook, model: Provider) -> None:
-    model.say("Fine.", "Fine.")
-
-    notebook.ask("Hello?", "-t nbtool:files")
-    notebook.ask("Hello?", "-t '!files.write_file'")
-
-    assert "write_file" in model.requests[0].tools
-    assert "write_file" not in model.requests[1].tools
-    assert "read_file" in model.requests[1].tools
-
-
-@pytest.mark.feature(MANY)
-def test_a_function_of_the_notebook_is_mentioned_in_the_prompt(notebook: Notebook, model: Provider) -> None:
-    notebook.run(
-        "from nbtool import tool\n@tool(run='auto')\ndef double(n: int) -> int:\n    'Twice.'\n    return 2 * n"
-    )
-    model.say(call("double", n=21), "42.")
-
-    turn = notebook.ask("Use &`double` for 21.")
-
-    assert turn.calls[0].result == 42
-
-
-def test_a_name_that_does_not_exist_sends_nothing(notebook: Notebook, model: Provider) -> None:
-    output = notebook.run("%%chat -t nowhere\nHello?")
-
-    assert "nowhere" in output.error
-    assert model.requests == []

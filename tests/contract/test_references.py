@@ -1,4 +1,7 @@
-"""What a model learns of an object, and what a reference of its reaches."""
+"""A model learns the name, type and shape of an object and no value in it; a tool gets the object itself.
+
+A reference reaches only what was exposed, and one whose object is gone is an error, never another object.
+"""
 
 from __future__ import annotations
 

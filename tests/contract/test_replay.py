@@ -1,4 +1,4 @@
-"""Turns that are recorded once and replayed without a model."""
+"""A recorded turn is replayed without a request and without running a tool; `--replay only` never sends."""
 
 from __future__ import annotations
 

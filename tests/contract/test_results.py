@@ -1,4 +1,4 @@
-"""What a model reads of a result, and who can keep it from the model."""
+"""A model reads a result as its class declares it, a large one in part, and of an error no source."""
 
 from __future__ import annotations
 

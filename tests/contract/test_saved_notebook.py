@@ -1,4 +1,4 @@
-"""What a notebook file holds of a turn: readable without a kernel, without nbtool, without a script."""
+"""A turn in a notebook file is readable without a kernel, nbtool, a script or a fetch, and hostile text stays text."""
 
 from __future__ import annotations
 

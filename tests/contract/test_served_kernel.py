@@ -1,4 +1,4 @@
-"""The notebook as a server for other programs: who reaches it, and what they reach in it."""
+"""A program reaches a served notebook only with its token, on this machine, and in it only what is served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stop, an interrupt and a limit end, and what they leave."""
+"""A stop or an interrupt ends a turn and keeps what was received; every turn has bounds, and says which it reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a reply is: complete or not, streamed or whole, in every dialect."""
+"""A reply counts only with its provider's signal of the end: no call of another one runs, in any dialect.
+
+Whatever a server sends is a reply or one of nbtool's errors.
+"""
 
 from __future__ import annotations
 

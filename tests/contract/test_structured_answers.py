@@ -1,4 +1,4 @@
-"""The answer as a value of a type."""
+"""An answer is a value of the type that was asked for; one that never fits is an error and no value."""
 
 from __future__ import annotations
 

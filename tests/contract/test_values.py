@@ -1,4 +1,4 @@
-"""What a model reads of the value that a tool returns."""
+"""A model reads every digit of a value, a container as JSON and a table as CSV with its shape; a part is said to be one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A person at a kernel: questions by a line of input, by a command, and after their cell has ended."""
+"""A person decides by a line of input, by a command, and after the cell has ended; a parked turn is denied in the end.
+
+The first decision counts, and a pipe is no person.
+"""
 
 from __future__ import annotations
 
