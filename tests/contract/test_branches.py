@@ -1,4 +1,4 @@
-"""A rerun, an edit or a deletion is a new version or branch beside the old one; calls run again only if that is asked for."""
+"""A rerun, an edit or a deletion is a new version beside the old one; calls run again only if that is asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from nbtool import Approved, tool
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call, held
-from tests.contract.tools import wait_for_end
+from tests.contract.tools import paying, wait_for_end
 
 
 @pytest.mark.feature("rerun, edit and branch")
@@ -79,21 +79,12 @@ def test_a_rerun_with_another_result_goes_on_from_it_without_running_the_tool(mo
 PAYMENTS = [call("pay", amount=1), call("pay", amount=2), "Both are paid."]
 
 
-def make_pay(ran: list[int]) -> Any:
-    def pay(amount: int) -> str:
-        "Pay an amount."
-        ran.append(amount)
-        return f"paid {amount}"
-
-    return pay
-
-
 @pytest.mark.promise("once")
 @pytest.mark.feature("rerun, edit and branch")
 def test_a_rerun_from_a_later_round_runs_no_call_of_the_earlier_ones(model: Provider) -> None:
     ran: list[int] = []
     model.say(*PAYMENTS, call("pay", amount=3), "Three is paid.")
-    chat = model.chat(tools=[make_pay(ran)], approver=lambda question: Approved())
+    chat = model.chat(tools=[paying(ran)], approver=lambda question: Approved())
     chat.send("Pay.")
 
     turn = chat.rerun(from_round=2)
@@ -112,7 +103,7 @@ def test_a_re_execution_runs_the_calls_again_with_all_approvals(model: Provider)
         asked.append(question.shown)
         return Approved()
 
-    chat = model.chat(tools=[make_pay(ran)], approver=approve)
+    chat = model.chat(tools=[paying(ran)], approver=approve)
     chat.send("Pay.")
 
     chat.reexecute()
@@ -128,7 +119,7 @@ def test_a_stopped_turn_is_resumed_without_running_a_call_again(model: Provider)
     ran: list[int] = []
     reply = held("Both")
     model.say(call("pay", amount=1), reply, "One is paid.")
-    chat = model.chat(tools=[make_pay(ran)], approver=lambda question: Approved())
+    chat = model.chat(tools=[paying(ran)], approver=lambda question: Approved())
     turn = chat.start("Pay.")
     reply.wait()
     turn.cancel()

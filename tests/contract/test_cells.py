@@ -9,6 +9,7 @@ import pytest
 
 from tests.contract.notebook import Kernel, Notebook
 from tests.contract.simulator import Provider, call
+from tests.contract.tools import PAY_CELL
 
 CONTEXT = "ask about the notebook's cells"
 TOOLS = "let the model edit and run cells"
@@ -168,7 +169,7 @@ def test_a_result_is_bound_to_a_name_by_its_reference(notebook: Notebook, model:
 @pytest.mark.promise("seen-question")
 @pytest.mark.promise("fails-closed")
 def test_a_question_that_nobody_can_see_is_denied_and_the_output_says_so(notebook: Notebook, model: Provider) -> None:
-    notebook.run("from nbtool import tool\n@tool\ndef pay(amount: int):\n    'Pay.'\n    return amount")
+    notebook.run(PAY_CELL)
     model.say(call("pay", amount=1), "I may not.")
 
     turn = notebook.ask("Pay.", "-t pay")

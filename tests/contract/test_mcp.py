@@ -23,7 +23,7 @@ from nbtool.testing import ScriptedApprover
 from nbtool.tools.mcp import McpServers, mcp_servers
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call
-from tests.contract.tools import approve, written_cell
+from tests.contract.tools import PAY_CELL, approve, written_cell
 
 FEATURE = "connect MCP servers"
 SERVERS = Path(__file__).parent / "servers"
@@ -171,7 +171,7 @@ def test_a_prompt_of_a_server_is_written_into_a_cell_and_not_sent(
     notebook: Notebook, model: Provider, lab: McpServers
 ) -> None:
     notebook.names.update(servers=lab, salaries=["Zanzibar"])
-    notebook.run("from nbtool import tool\n@tool\ndef pay(amount: int):\n    'Pay.'\n    return amount")
+    notebook.run(PAY_CELL)
     model.say("Fine.", "Fine.")
     notebook.ask("Hello?", "-t servers")
     sent = len(model.requests)

@@ -16,32 +16,21 @@ from mcp import ClientSession
 from tests.contract.notebook import Kernel, start_kernel
 from tests.contract.programs import begin, serve, text_of, use
 from tests.contract.simulator import KEY, Provider
-from tests.contract.tools import SECRET
+from tests.contract.tools import KEEP_CELL, PAY_CELL, SECRET
 
 pytestmark = pytest.mark.feature("let Claude Code, Codex or another program use this kernel")
 
 CELL = f"""
-from nbtool import tool
-import nbtool
-served = []
+{PAY_CELL}
+{KEEP_CELL}
 @tool(run="auto")
 def price(ticker: str) -> int:
     "The price of a ticker."
     return 1234
-@tool
-def pay(amount: int) -> str:
-    "Pay an amount."
-    served.append(amount)
-    return f"paid {{amount}}"
 @tool(run="auto")
 def other() -> str:
     "Nobody serves this."
     return "other"
-@tool(run="auto")
-def keep(data) -> str:
-    "Keep it."
-    served.append(data)
-    return "kept"
 @tool(run="auto")
 def leak() -> str:
     "Leak a key."
@@ -84,7 +73,7 @@ def test_an_object_goes_to_a_tool_by_reference_and_its_values_stay(address: tupl
 
     assert "kept" in text_of(passed)
     assert refused.is_error
-    assert "True" in kernel.run("served[-1] is df").text
+    assert "True" in kernel.run("kept[-1] is df").text
     assert SECRET not in text_of(passed) + text_of(refused)
 
 

@@ -11,23 +11,17 @@ from mcp import ClientSession
 
 from tests.contract.notebook import Kernel, start_kernel
 from tests.contract.programs import serve, text_of, use
-from tests.contract.tools import SECRET
+from tests.contract.tools import PAY_CELL, SECRET
 
 pytestmark = pytest.mark.feature("let Claude Code, Codex or another program use this kernel")
 
 
 PRIVATE_CELL = f"""
-from nbtool import tool
-ran = []
-@tool
-def pay(amount: int) -> str:
-    "Pay an amount."
-    ran.append(amount)
-    return "paid"
+{PAY_CELL}
 @tool(run="auto", result="always")
 def diary() -> str:
     "Read the diary."
-    ran.append("diary")
+    paid.append("diary")
     return "I love {SECRET}"
 @tool(run="auto", result="reference")
 def people() -> list:
@@ -77,7 +71,7 @@ def test_a_call_of_a_program_that_nobody_answers_does_not_run_and_is_an_error(un
 
     assert result.is_error
     assert "paid" not in text_of(result)
-    assert "5" not in kernel.run("ran").text
+    assert "5" not in kernel.run("paid").text
 
 
 @pytest.mark.promise("withheld")
@@ -87,7 +81,7 @@ def test_a_result_at_its_gate_that_nobody_releases_is_withheld_from_a_program(un
 
     (result,) = ask(address, ("diary", {}))
 
-    assert "diary" in kernel.run("ran").text
+    assert "diary" in kernel.run("paid").text
     assert SECRET not in str(result)
     assert "withheld" in text_of(result)
 

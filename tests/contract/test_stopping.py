@@ -32,13 +32,8 @@ def test_a_stop_in_a_reply_keeps_what_was_received(model: Provider) -> None:
 
 
 @pytest.mark.promise("stops")
-def test_a_stop_while_a_question_waits_runs_nothing(model: Provider) -> None:
-    ran, is_asked = [], threading.Event()
-
-    def pay(amount: int) -> str:
-        "Pay an amount."
-        ran.append(amount)
-        return "paid"
+def test_a_stop_while_a_question_waits_runs_nothing(model: Provider, pay: Any, paid: list[Any]) -> None:
+    is_asked = threading.Event()
 
     async def wait_for_a_person(question: Any) -> Approved:
         is_asked.set()
@@ -52,7 +47,7 @@ def test_a_stop_while_a_question_waits_runs_nothing(model: Provider) -> None:
     turn.cancel()
     asyncio.run(wait_for_end(turn))
 
-    assert (turn.status, ran) == ("cancelled", [])
+    assert (turn.status, paid) == ("cancelled", [])
     assert turn.calls[0].status in {"cancelled", "not_run"}
 
 

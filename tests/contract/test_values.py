@@ -1,4 +1,4 @@
-"""A model reads every digit of a value, a container as JSON and a table as CSV with its shape; a part is said to be one."""
+"""A model reads every digit of a value, a container as JSON and a table as CSV; a part is said to be one."""
 
 from __future__ import annotations
 

@@ -230,15 +230,9 @@ def test_a_result_by_reference_is_described_and_passed_on(model: Provider) -> No
         "Query the database."
         return pd.DataFrame({"name": [SECRET]})
 
-    @tool(run="auto")
-    def keep(data: Any) -> str:
-        "Keep it."
-        received.append(data)
-        return "kept"
-
     model.say(call("query"), lambda request: call("keep", data=f"$VAR_REF{{{{{_reference(request.text)}}}}}"), "Kept.")
 
-    turn = model.chat(tools=[query, keep]).send("Query it and keep it.")
+    turn = model.chat(tools=[query, keeping(received)]).send("Query it and keep it.")
 
     assert [one.status for one in turn.calls] == ["ok", "ok"]
     assert received[0] is turn.calls[0].result
