@@ -281,7 +281,7 @@ def test_a_reference_reaches_nothing_else_and_calls_nothing(
     turn = notebook.ask("Keep it.", "-t keep -v df")
 
     assert [one.status for one in turn.calls] == ["invalid", "ok"]
-    assert notebook.names["kept"] == [notebook.names["df"]]
+    assert notebook.names["received"] == [notebook.names["df"]]
     assert SECRET not in model.everything
 
 
@@ -307,7 +307,7 @@ def test_what_is_taken_away_cannot_be_referred_to_any_more(notebook: Notebook, m
     turn = notebook.ask("Keep it.", "-t keep -v '!df'")
 
     assert turn.calls[0].status != "ok"
-    assert notebook.names["kept"] == []
+    assert notebook.names["received"] == []
 
 
 @pytest.mark.promise("dead-reference")
@@ -322,7 +322,7 @@ def test_a_deleted_name_is_an_error_that_names_it(notebook: Notebook, model: Pro
 
     assert turn.calls[0].status not in {"ok", "running"}
     assert "df" in turn.calls[0].shown
-    assert notebook.names["kept"] == []
+    assert notebook.names["received"] == []
 
 
 @pytest.mark.promise("dead-reference")
@@ -335,4 +335,4 @@ def test_an_exposed_name_means_the_object_that_has_the_name_now(notebook: Notebo
     notebook.names["df"] = newer = [2]
     notebook.ask("Keep it.")
 
-    assert notebook.names["kept"][0] is newer
+    assert notebook.names["received"][0] is newer

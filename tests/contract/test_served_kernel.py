@@ -73,7 +73,7 @@ def test_an_object_goes_to_a_tool_by_reference_and_its_values_stay(address: tupl
 
     assert "kept" in text_of(passed)
     assert refused.is_error
-    assert "True" in kernel.run("kept[-1] is df").text
+    assert "True" in kernel.run("received[-1] is df").text
     assert SECRET not in text_of(passed) + text_of(refused)
 
 

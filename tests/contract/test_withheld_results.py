@@ -36,22 +36,22 @@ def test_a_withheld_result_is_not_sent_and_the_model_gets_the_reason(model: Prov
 
 @pytest.mark.promise("withheld")
 def test_a_withheld_result_has_no_name_by_which_another_tool_could_get_it(model: Provider) -> None:
-    kept: list[Any] = []
+    received: list[Any] = []
 
     @tool(run="auto", result="always", store_as="diary")
     def read_diary() -> str:
         "Read the diary."
         return f"I love {SECRET}"
 
-    chat = model.chat(tools=[read_diary, keeping(kept)], approver=lambda question: Withheld())
+    chat = model.chat(tools=[read_diary, keeping(received)], approver=lambda question: Withheld())
     reading = [call("ReadVar", name="diary"), call("keep", data="$VAR_REF{{diary}}"), call("ListVars")]
     model.say(call("read_diary"), "I cannot see it.", reading, "Still not.")
 
     withheld = chat.send("Read it.").calls[0]
-    read, kept_call, listed = chat.send("Read it in another way.").calls
+    read, keep_call, listed = chat.send("Read it in another way.").calls
 
     assert (withheld.status, withheld.reference) == ("withheld", "")
-    assert (read.status, kept_call.status, kept) == ("error", "invalid", [])
+    assert (read.status, keep_call.status, received) == ("error", "invalid", [])
     assert (listed.status, "diary" in listed.shown) == ("ok", False)
     assert "I love" not in model.everything
 
@@ -99,7 +99,7 @@ def test_a_result_by_reference_is_disclosed_in_no_other_way(model: Provider, way
 
 @pytest.mark.promise("withheld")
 def test_another_chat_has_no_name_for_a_result_by_reference(model: Provider) -> None:
-    kept: list[Any] = []
+    received: list[Any] = []
 
     @tool(run="auto", result="reference", store_as="diary")
     def read_diary() -> str:
@@ -111,10 +111,10 @@ def test_another_chat_has_no_name_for_a_result_by_reference(model: Provider) -> 
     )
     assert model.chat(tools=[read_diary]).send("Read it.").calls[0].reference == "diary"
 
-    turn = model.chat(tools=[keeping(kept)], approver=release).send("Read what the other chat has.")
+    turn = model.chat(tools=[keeping(received)], approver=release).send("Read what the other chat has.")
 
     assert [one.status for one in turn.calls] == ["error", "invalid"]
-    assert kept == []
+    assert received == []
     assert SECRET not in model.everything
 
 

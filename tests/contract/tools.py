@@ -29,11 +29,11 @@ def pay(amount: int) -> str:
 
 KEEP_CELL = """
 from nbtool import tool
-kept = []
+received = []
 @tool(run="auto")
 def keep(data) -> str:
     "Keep it."
-    kept.append(data)
+    received.append(data)
     return "kept"
 """
 """A cell with a tool that runs by itself, and the objects that it got."""
@@ -56,13 +56,13 @@ def pay_for_review(request: Request) -> Call:
     return call("pay", amount=int(request.text.split("review ")[1][0]))
 
 
-def keeping(kept: list[Any]) -> Any:
+def keeping(received: list[Any]) -> Any:
     """Make a tool that keeps the object it gets, and runs by itself."""
 
     @tool(run="auto")
     def keep(data: Any) -> str:
         "Keep it."
-        kept.append(data)
+        received.append(data)
         return "kept"
 
     return keep
