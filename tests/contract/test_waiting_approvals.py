@@ -148,3 +148,20 @@ print("outcome", shell.user_ns["turn"].calls[0].status, shell.user_ns["paid"])
     printed = run_process(code, home, OLLAMA_HOST=model.host, NBTOOL_MODEL="ollama:tiny")
 
     assert "outcome denied []" in printed
+
+
+@pytest.mark.promise("parked")
+@pytest.mark.promise("shown-is-run")
+def test_a_parked_call_runs_the_tool_that_was_shown_if_its_name_means_another_one_then(
+    notebook_of_person: Kernel, kernel_model: Provider
+) -> None:
+    notebook, model = notebook_of_person, kernel_model
+    model.say(call("pay", amount=16), "Sixteen is paid.")
+    notebook.run("%%chat --new -t pay --approve later -o turn\nPay 16.")
+
+    notebook.run(PAY_CELL.replace("append(amount)", "append(amount * 100)").replace("paid = []\n", ""))
+    notebook.run("%chat approvals")
+    notebook.run("%chat approve")
+
+    assert "Sixteen is paid." in notebook.run("(await turn).text").text
+    assert "[16]" in notebook.run("paid").text
