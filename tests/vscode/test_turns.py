@@ -158,7 +158,7 @@ def test_a_call_of_a_cell_out_of_view_waits_for_its_card_and_asks_for_no_line(op
     low_window(notebook)
     notebook.start_all()
     notebook.wait_begun(3)
-    notebook.wait_text(3, "is shown here")
+    notebook.wait_text(3, "A turn: show this output")
     notebook.wait_widget(3)
 
     expect(notebook.input_box).to_have_count(0)
