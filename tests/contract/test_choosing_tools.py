@@ -19,7 +19,7 @@ MANY = "choose among many tools"
         ("-t 'nbtool:files.*_file'", {"read_file", "write_file", "edit_file"}),
         ("-t nbtool:files '!write_file'", {"list_files", "read_file", "edit_file"}),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "",  # a set has no order
 )
 def test_a_cell_chooses_tools_of_a_toolset(notebook: Notebook, model: Provider, flag: str, offered: set[str]) -> None:
     model.say("Fine.")
