@@ -1,4 +1,7 @@
-"""A key is told nowhere: in no error, no log, no file and no saved output, also if a server or a tool repeats it."""
+"""A key of an endpoint is in no error, log, file or saved output, also if a server or a tool repeats it.
+
+What a tool returns is sent to the model as it is, unless `Privacy` masks it (test_saved_values.py).
+"""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_no_call_runs_whose_arguments_are_cut(model: Provider, dialect: str, is_
 @pytest.mark.promise("positive-end")
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("is_complete", [True, False], ids=["complete", "cut"])
-def test_no_call_of_a_whole_reply_that_is_cut_runs(
+def test_no_call_of_an_unstreamed_reply_that_is_cut_runs(
     notebook: Notebook, model: Provider, dialect: str, is_complete: bool
 ) -> None:
     notebook.names["lab"] = model.chat(wire=dialect, tools=[double])
