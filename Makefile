@@ -14,7 +14,7 @@ SLOW_TESTS := browser $(KERNEL_TESTS) architecture campaigns chat/batch chat/jou
 	wire/transport/test_http_endpoint_faults.py wire/transport/web_pages/test_page_fetch.py
 OLDEST_TESTS := $(addprefix tests/,blocks chain chat magics plugins tools toolsets view wire)
 OLDEST_MCP_TESTS := tests/tools/mcp tests/magics/commands/test_serve.py tests/magics/commands/prompting/test_mcp_prompts.py tests/magics/flags/test_tool_choice.py
-UNIT_SECONDS := 60
+UNIT_SECONDS := 75
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration==5.0.4 jupyter-collaboration-ui==3.0.4 jupyter-docprovider==3.0.4 \
 	jupyter-server-ydoc==3.0.4 jupyter-ydoc==4.2.1 jupyter-server-fileid==0.10.0 pycrdt==0.14.13 pycrdt-store==0.1.5 \
@@ -57,7 +57,7 @@ check-types: build/.nbtool
 check-page: build/.nbtool js/node_modules/.package-lock.json
 	$(NPM) run check
 unit: build/.nbtool ## the fast lane: the tests that need no kernel, server process or browser; fails after UNIT_SECONDS
-	@begin=$$(date +%s); $(BIN)/pytest $(addprefix --ignore=tests/,$(SLOW_TESTS)) $(PYTEST_PARALLEL) || exit 1; \
+	@begin=$$(date +%s); $(BIN)/pytest $(addprefix --ignore=tests/,$(SLOW_TESTS)) --numprocesses 2 --dist loadfile || exit 1; \
 	seconds=$$(($$(date +%s) - begin)); test $$seconds -le $(UNIT_SECONDS) || { \
 		echo "make unit took $$seconds s, and promises $(UNIT_SECONDS) s: name what is slow in SLOW_TESTS (pytest --durations=20), or set UNIT_SECONDS."; \
 		exit 1; }
