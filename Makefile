@@ -41,9 +41,9 @@ help: ## list the targets
 lab: build/.nbtool ## set everything up and open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: build/.nbtool js/node_modules/.package-lock.json ## set everything up and run all tests of the normal lane
-	$(MAKE) --jobs 2 --output-sync=target check js install-chromium
+	$(MAKE) --jobs 2 --output-sync=target check js install-chromium build/.old
 	$(MAKE) test-core test-browser
-test-core: build/.nbtool
+test-core: build/.old
 	$(BIN)/pytest --ignore=tests/browser $(PYTEST_PARALLEL)
 test-browser: build/.old install-chromium
 	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" --numprocesses 2 --dist worksteal
@@ -69,7 +69,7 @@ notebooks: build/.nbtool ## run the notebooks
 	$(BIN)/pytest tests/notebooks
 js: build/.nbtool js/node_modules/.package-lock.json ## build and test the TypeScript
 	$(NPM) test
-pythons: build/.nbtool ## run the tests without a browser on other Pythons: make pythons PYTHONS="python3.12 python3.13"
+pythons: build/.old ## run the tests without a browser on other Pythons: make pythons PYTHONS="python3.12 python3.13"
 	@test -n "$(PYTHONS)" || { echo 'Name the interpreters: make pythons PYTHONS="python3.12 python3.13 python3.14"'; exit 1; }
 	for python in $(PYTHONS); do \
 		venv=build/pythons/$$(basename $$python); \
@@ -96,7 +96,7 @@ state-images: build/.nbtool install-chromium ## renew the image of each state of
 	$(BIN)/python docs/states.py
 # a thread that starts while coverage installs its trace function: https://github.com/python/cpython/issues/98257
 TRACED := -m "not weekly and (rest or not nightly)" -W ignore::pytest.PytestUnraisableExceptionWarning
-coverage: build/.nbtool ## check 100 % branch coverage of chain, tools, wire and journal
+coverage: build/.old ## check 100 % branch coverage of chain, tools, wire and journal
 	$(BIN)/coverage erase
 	$(MAKE) --jobs 2 --output-sync=target coverage-unit coverage-kernel coverage-slow
 	$(BIN)/coverage combine --quiet
@@ -108,7 +108,7 @@ coverage-kernel: build/.nbtool
 coverage-slow: build/.nbtool # without the tests of time, which tracing lengthens
 	$(BIN)/coverage run --parallel-mode -m pytest $(TRACED) --ignore=tests/fuzzing/test_growth.py \
 		$(addprefix tests/,$(filter-out browser $(KERNEL_TESTS),$(SLOW_TESTS)))
-nightly: coverage build/.old site install-chromium compat-env build/vscode/.installed ## coverage, and the tests that take minutes
+nightly: coverage site install-chromium compat-env build/vscode/.installed ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
 	$(MAKE) oldest sdks
 servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp server (compiled on first use, which takes minutes)
