@@ -27,14 +27,15 @@ Kind = Literal["own", "run", "text", "free", "nested", "trace", "told", "native"
     view    images and rows of a result, as the person sees them           person  for the person at the screen only
 """
 
-Audience = Literal["person", "journal", "notebook", "document", "export", "recording", "log", "span", "client"]
-"""Who reads it: the person live; the journal; a saved notebook and the explorer; an export to be read (`md`, `ipynb`);
-an export as data (`json`); a recording; an event log; a span; a client of a served notebook."""
+Audience = Literal["person", "model", "journal", "notebook", "document", "export", "recording", "log", "span", "client"]
+"""Who reads it: the person live; the model; the journal; a saved notebook and the explorer; an export to be read (`md`,
+`ipynb`); an export as data (`json`); a recording; an event log; a span; a client of a served notebook."""
 
 _SHARED: frozenset[Kind] = frozenset({"own", "text", "free", "nested"})
 
 AUDIENCES: Mapping[Audience, frozenset[Kind]] = {
     "person": frozenset(get_args(Kind)),
+    "model": _SHARED | {"run", "native"},
     "journal": _SHARED | {"run", "trace", "told", "native"},
     "notebook": _SHARED | {"run", "trace", "told", "view"},
     "document": _SHARED | {"run", "trace", "view"},

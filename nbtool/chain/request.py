@@ -19,6 +19,7 @@ from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import AppendContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.price_check import require_known_cost
+from nbtool.chain.request_filter import REQUEST_FILTER
 from nbtool.chain.request_size import exceeds_budget
 from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
 from nbtool.clock import monotonic
@@ -101,6 +102,8 @@ class Requests:
             has_tools=purpose.has_tools,
         )
         await self.hooks.call_all("on_before_request", request)
+        if notice := REQUEST_FILTER.hide_secrets(request):
+            await turn.emit(Notice(notice, "warning"))
         if exceeded := exceeds_budget(request.prompt(), turn.meter):
             self.outcome.end_reason = exceeded.kind
             raise LimitReached(exceeded.text, fix=exceeded.fix)

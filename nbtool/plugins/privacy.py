@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import json
 import re
-import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import JournalContext, RequestContext, StreamContext, TurnContext
+from nbtool.chain.message_cache import MessageCache
 from nbtool.events import CallDelta, CallPending, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Message
 from nbtool.plugins.masks import MASK, MAX_MASK_CHARS, MAX_MASKS, PARTIAL_MASK, Masks, mask_part
@@ -71,17 +70,17 @@ class Privacy:
     ) -> None:
         self.masks = Masks(select_types(types, names, patterns or {}))
         self.journal = journal
-        self._masked_messages: dict[int, tuple[weakref.ref[Message], Message]] = {}
+        self._masked_messages = MessageCache()
         self._key = f"privacy {id(self)}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was masked before: another process has masks of its own."""
-        return {**vars(self), "_masked_messages": {}}
+        return {**vars(self), "_masked_messages": MessageCache()}
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Mask the whole request, and add the rule about masks to the system text."""
         evicted = self.masks.evicted
-        request.set_messages([self._mask_message(message) for message in request.messages])
+        request.set_messages([self._masked_messages.form_of(one, self._mask_message) for one in request.messages])
         request.tools = [
             replace(
                 tool,
@@ -150,17 +149,10 @@ class Privacy:
     # --- masking --------------------------------------------------------------------------------------------
 
     def _mask_message(self, message: Message) -> Message:
-        """Mask a message; the result is cached, so that wires can cache its encoding."""
-        cached = self._masked_messages.get(id(message))
-        if cached and cached[0]() is message:
-            return cached[1]
         native = message.native
         if native and self.masks.mask_all(native.payload, numbers=True) != native.payload:
             native = None  # the native form is kept only if nothing in it is masked
-        parts = tuple(mask_part(part, self.masks) for part in message.parts)
-        masked = replace(message, parts=parts, native=native)
-        self._masked_messages[id(message)] = (weakref.ref(message, partial(self._forget_message, id(message))), masked)
-        return masked
+        return replace(message, parts=tuple(mask_part(part, self.masks) for part in message.parts), native=native)
 
     def _mask_json(self, value: Any) -> Any:
         """Mask every text in options or in a schema; of the numbers only values of a parameter, not bounds."""
@@ -174,10 +166,6 @@ class Privacy:
         return (
             [self._mask_json(item) for item in value] if isinstance(value, list | tuple) else self.masks.mask_all(value)
         )
-
-    def _forget_message(self, key: int, reference: weakref.ref[Message]) -> None:
-        if key in self._masked_messages and self._masked_messages[key][0] is reference:
-            del self._masked_messages[key]
 
 
 def _split_partial_mask(text: str) -> tuple[str, str]:

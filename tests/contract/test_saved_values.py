@@ -124,8 +124,9 @@ def test_a_saved_turn_shows_a_masked_value_as_the_person_saw_it_and_the_model_di
     assert EMAIL not in saved.model.everything
 
 
-def test_a_key_that_a_tool_returns_reaches_the_model_unless_private_values_are_masked(saved: Saved) -> None:
+@pytest.mark.promise("no-secret-told")
+def test_a_key_that_a_tool_returns_is_in_no_request(saved: Saved) -> None:
     bodies = [request.content for request in saved.model.requests]  # its header has it in each of them
 
-    assert KEY.encode() in bodies[9]
-    assert KEY.encode() not in bodies[11]
+    assert len(bodies) == 12
+    assert [body for body in bodies if KEY.encode() in body] == []

@@ -1,11 +1,9 @@
-"""A key of an endpoint is in no error, log, file or saved output, also if a server or a tool repeats it.
-
-What a tool returns is sent to the model as it is, unless `Privacy` masks it (test_saved_values.py).
-"""
+"""A key of an endpoint is in no error, log, file, saved output or request, also if a server or a tool repeats it."""
 
 from __future__ import annotations
 
 import base64
+import json
 import logging
 import os
 import urllib.parse
@@ -18,7 +16,7 @@ from nbtool import tool
 from nbtool.errors import NbtoolError
 from nbtool.plugins import EventLog
 from tests.contract.notebook import Notebook
-from tests.contract.simulator import KEY, Provider, Refusal, call
+from tests.contract.simulator import KEY, Provider, Refusal, call, simulate
 
 TOKEN = "tkn-a81f5c7d93e2"
 
@@ -102,3 +100,85 @@ def test_the_history_is_a_file_that_only_its_user_can_read(home: Path, model: Pr
     model.chat().send("Remember the number 7.")
 
     assert (home / "journal.sqlite").stat().st_mode & 0o077 == 0
+
+
+def forms_of_key(key: str) -> dict[str, Any]:
+    """Return what a tool may return with a key in it."""
+    return {
+        "text": f"key = {key}",
+        "key of a dict": {key: "the key"},
+        "nested": {"servers": [{"name": "lab", "auth": f"Bearer {key}"}]},
+        "JSON": f'{{"auth": "{key}"}}',
+        "base64": base64.b64encode(f"user:{key}".encode()).decode(),
+        "address": f"https://lab.example/?token={urllib.parse.quote(key, safe='')}",
+        "bytes": f"KEY={key}".encode(),
+    }
+
+
+@pytest.mark.promise("no-secret-told")
+@pytest.mark.parametrize("key", [KEY, "palm/tree and+sunset", 'with "quotes" 77'])
+@pytest.mark.parametrize("form", list(forms_of_key("")))
+def test_no_model_gets_the_key_that_a_tool_returns(model: Provider, key: str, form: str) -> None:
+    @tool(run="auto")
+    def read_settings() -> Any:
+        """Read the settings."""
+        return forms_of_key(key)[form]
+
+    model.say(call("read_settings"), "Read.")
+    turn = model.chat(api_key=key, tools=[read_settings]).send("Which servers are there?")
+
+    assert turn.status == "completed"
+    packed = [base64.b64encode(f"{before}{key}".encode()).decode()[4:-4] for before in ("", "x", "xx", "user:")]
+    for spelled in (key, urllib.parse.quote(key, safe=""), json.dumps(key)[1:-1], *packed):
+        assert spelled not in model.requests[1].text
+    assert "•••" in model.requests[1].text
+    assert any("read_settings" in notice.text and "•••" in notice.text for notice in turn.notices)
+
+
+@pytest.mark.promise("no-secret-told")
+def test_no_model_gets_the_key_of_another_host(model: Provider) -> None:
+    with simulate("Hello.") as other:
+        other.chat(api_key=TOKEN).send("Hello?")
+
+    @tool(run="auto")
+    def fail() -> str:
+        """Fail."""
+        raise ValueError(f"401 for {TOKEN}")
+
+    model.say(call("fail"), "Sorry.", "Hm.")
+    chat = model.chat(tools=[fail])
+    chat.send("Ask the other one.")
+    chat.send(f"Is {TOKEN} wrong?")
+
+    assert [TOKEN in request.content.decode() for request in model.requests] == [False] * 3
+    assert "Is ••• wrong?" in model.requests[2].text
+
+
+@pytest.mark.promise("no-secret-told")
+def test_a_key_in_a_default_or_in_the_instructions_is_not_sent(model: Provider) -> None:
+    @tool(run="auto")
+    def fetch(path: str, token: str = KEY) -> str:
+        """Fetch a page."""
+        return path
+
+    model.say("Yes.")
+    turn = model.chat(tools=[fetch], system=f"The key is {KEY}.").send("Ready?")
+
+    assert KEY not in model.requests[0].content.decode()
+    assert [notice.text for notice in turn.notices if "•••" in notice.text] == [
+        "The system text and the definition of fetch contained a key or a value of a header or query of this kernel:"
+        " the model gets ••• for it."
+    ]
+
+
+def test_what_looks_like_a_key_and_is_none_of_this_kernel_reaches_the_model(model: Provider) -> None:
+    @tool(run="auto")
+    def read() -> str:
+        """Read a file."""
+        return "the id is sk-other-99887766554433"
+
+    model.say(call("read"), "Read.")
+    turn = model.chat(tools=[read]).send("What is the id?")
+
+    assert "sk-other-99887766554433" in model.requests[1].text
+    assert not turn.notices

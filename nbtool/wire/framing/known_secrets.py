@@ -50,6 +50,11 @@ def remember_secrets(endpoint: object) -> None:
                 _known.popitem(last=False)
 
 
+def secrets_version() -> int:
+    """Return a number that is another one once other secrets are known, and 0 if none is."""
+    return hash(tuple(_known)) if _known else 0
+
+
 def secret_hider() -> Callable[[str], str] | None:
     """Return `hide_secrets`, or None while no secret is known."""
     return hide_secrets if _known else None
