@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from nbtool.audience import for_audience, hide_content
 from nbtool.chain.hooks import RequestContext
-from nbtool.chain.message_cache import MessageCache
 from nbtool.messages import Message, ToolResult
 from nbtool.wire.base import ToolSpec
+from nbtool.wire.form_cache import FormCache
 from nbtool.wire.framing.known_secrets import hide_secrets, secrets_version
 from nbtool.wire.framing.redaction import HIDDEN
 
@@ -36,8 +36,8 @@ class RequestFilter:
     """Takes the known secrets out of requests, and searches no message twice."""
 
     def __init__(self) -> None:
-        self._forms = MessageCache()
-        self._version = 0
+        self._messages: FormCache[Message, int, Message] = FormCache()
+        self._definitions: FormCache[ToolSpec, int, ToolSpec] = FormCache()
 
     def hide_secrets(self, request: RequestContext) -> str:
         """Change a request to one without known secrets; return what to say about it, empty if it had none.
@@ -46,17 +46,14 @@ class RequestFilter:
         """
         if not (version := secrets_version()):
             return ""
-        if self._version != version:
-            self._forms.clear()
-            self._version = version
         named: set[str] = request.turn.state.setdefault(_NAMED, set())
-        places = list(dict.fromkeys(place for place in self._change(request) if place not in named))
+        places = list(dict.fromkeys(place for place in self._change(request, version) if place not in named))
         named.update(places)
         return describe(places) if places else ""
 
-    def _change(self, request: RequestContext) -> Iterator[str]:
+    def _change(self, request: RequestContext, version: int) -> Iterator[str]:
         """Change the parts of a request; yield the names of those of this turn that change."""
-        messages = [self._forms.form_of(message, _hide_in_message) for message in request.messages]
+        messages = [self._messages.get_or_make(message, version, _hide_in_message) for message in request.messages]
         for message, sent in zip(request.messages, messages, strict=True):
             if sent is not message and not any(message is earlier for earlier in request.turn.history):
                 yield from _changed_parts(message, sent)
@@ -65,10 +62,13 @@ class RequestFilter:
         if system != request.system:
             request.system = system
             yield _PLACES["system"]
-        for position, tool in enumerate(request.tools):
-            if (hidden := _hide_in_definition(tool)) is not tool:
-                request.tools[position] = hidden
-                yield f"the definition of {tool.name}"
+        tools = [self._definitions.get_or_make(tool, version, _hide_in_definition) for tool in request.tools]
+        yield from (
+            f"the definition of {tool.name}"
+            for tool, sent in zip(request.tools, tools, strict=True)
+            if sent is not tool
+        )
+        request.tools = tools
 
 
 REQUEST_FILTER = RequestFilter()

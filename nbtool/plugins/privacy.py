@@ -18,11 +18,11 @@ from typing import Any
 
 from nbtool.argument_check import check_arguments
 from nbtool.chain.hooks import JournalContext, RequestContext, StreamContext, TurnContext
-from nbtool.chain.message_cache import MessageCache
 from nbtool.events import CallDelta, CallPending, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Message
 from nbtool.plugins.masks import MASK, MAX_MASK_CHARS, MAX_MASKS, PARTIAL_MASK, Masks, mask_part
 from nbtool.plugins.pii_patterns import PII_TYPES, select_types
+from nbtool.wire.form_cache import FormCache
 
 MASK_RULE = (
     "Private values in this conversation are replaced by masks of the form __MASK_<TYPE>_<n>__. The same mask always"
@@ -70,17 +70,19 @@ class Privacy:
     ) -> None:
         self.masks = Masks(select_types(types, names, patterns or {}))
         self.journal = journal
-        self._masked_messages = MessageCache()
+        self._masked_messages: FormCache[Message, int, Message] = FormCache()
         self._key = f"privacy {id(self)}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was masked before: another process has masks of its own."""
-        return {**vars(self), "_masked_messages": MessageCache()}
+        return {**vars(self), "_masked_messages": FormCache()}
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Mask the whole request, and add the rule about masks to the system text."""
         evicted = self.masks.evicted
-        request.set_messages([self._masked_messages.form_of(one, self._mask_message) for one in request.messages])
+        request.set_messages(
+            [self._masked_messages.get_or_make(one, evicted, self._mask_message) for one in request.messages]
+        )
         request.tools = [
             replace(
                 tool,
@@ -92,10 +94,8 @@ class Privacy:
         request.options = self._mask_json(request.options)
         request.system = f"{self.masks.mask(request.system)}\n\n{MASK_RULE}".lstrip()
         request.turn.state[self._key] = _PendingText()
-        if self.masks.evicted > evicted:
-            self._masked_messages.clear()
-            if not evicted:
-                await request.turn.emit(Notice(EVICTED_NOTICE, level="warning"))
+        if self.masks.evicted > evicted == 0:
+            await request.turn.emit(Notice(EVICTED_NOTICE, level="warning"))
 
     def mask_text(self, text: str) -> str:
         """Mask a text before it is truncated: a part of a value would not be found."""

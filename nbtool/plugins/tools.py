@@ -27,8 +27,10 @@ from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.repeats import can_repeat, is_repeated
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.left_out import left_out_tools
+from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.base import ToolSpec
+from nbtool.wire.form_cache import FormCache
 
 FAILURE_PHASES: dict[str, Phase] = {
     "error": "tool",
@@ -49,6 +51,8 @@ ASKED_AGAIN, NOT_ASKED_AGAIN = (
 
 CALL_LIMIT_REACHED = "This call did not run: the turn's limit of {calls} was reached."
 
+
+_specs: FormCache[Tool, None, ToolSpec] = FormCache()
 
 _notices: WeakKeyDictionary[ApprovalQueue, set[str]] = WeakKeyDictionary()
 """The notices of each chat about tools that are left out: once, not in every turn. The queue stands for the chat."""
@@ -94,7 +98,7 @@ class ToolCalling:
                 shown.add(text)
                 await request.turn.emit(Notice(text, "warning"))
         tools = self.runtime.tools.tools().values()
-        request.add_tools(ToolSpec(**tool.spec) for tool in tools if not tool.unfit_reason)
+        request.add_tools(_specs.get_or_make(tool, None, _make_spec) for tool in tools if not tool.unfit_reason)
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Run every call of the reply and append all results in one message, whatever their outcome."""
@@ -231,3 +235,7 @@ class ToolCalling:
 def _call_order(calls: tuple[ToolCall, ...]):  # type: ignore[no-untyped-def]  # a key function for sorted()
     positions = {call.call_id: position for position, call in enumerate(calls)}
     return lambda record: positions.get(record.call_id, len(positions))
+
+
+def _make_spec(tool: Tool) -> ToolSpec:
+    return ToolSpec(**tool.spec)

@@ -76,7 +76,7 @@ class Progress:
 
 
 @check_arguments
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Tool:
     """A function that the model may call.
 

@@ -18,7 +18,7 @@ REPORTS_COST = "reports_cost"
 """The ability of a provider whose replies report their cost in US dollars."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolSpec:
     """A tool definition for the model; `parameters` is a JSON schema of type object."""
 

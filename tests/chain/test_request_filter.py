@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +10,6 @@ from pydantic import SecretStr
 
 from nbtool.chain import request_filter
 from nbtool.chain.hooks import RequestContext
-from nbtool.chain.message_cache import MessageCache
 from nbtool.chain.request_filter import RequestFilter
 from nbtool.events import Notice
 from nbtool.messages import Media, Message, Native, Text, Thinking, ToolCall, ToolResult, assistant, results, user
@@ -136,21 +133,6 @@ def test_nothing_is_searched_while_no_key_is_known(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(request_filter, "for_audience", lambda *_, **__: pytest.fail("searched"))
     assert RequestFilter().hide_secrets(sent) == ""
-
-
-def test_a_cached_form_ends_with_its_message() -> None:
-    cache, message = MessageCache(), user("Hello")
-    cache.form_of(message, lambda _: user("Good day"))
-    cache.form_of(other := user("Hello"), lambda one: one)
-    reference = weakref.ref(message)
-    assert len(cache._forms) == 2
-
-    del message
-    gc.collect()
-
-    assert reference() is None
-    assert len(cache._forms) == 1
-    assert cache.form_of(other, lambda _: user("changed")) is other
 
 
 def test_a_turn_says_where_the_key_was_and_its_history_stays_as_it_is() -> None:

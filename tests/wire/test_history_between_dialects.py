@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from typing import Any
 
 import pytest
@@ -11,7 +9,6 @@ import pytest
 from nbtool.messages import Media, Message, Native, Text, ToolCall, user
 from nbtool.wire import Prompt, Target, find_wire
 from nbtool.wire.dialects.chat_completions.encoder import SHORT_CALL_IDS
-from nbtool.wire.dialects.encoding_cache import EncodingCache
 
 HERE = Target("host.example", "m")
 LOOK = ToolCall("look", "{}", id="c1", call_id="ours_1", args={}, runnable=True)
@@ -68,20 +65,6 @@ def test_ids_of_nine_letters_stay_where_only_those_are_taken() -> None:
     first, second = (made["id"] for made in said["tool_calls"])
 
     assert (len(first), first.isalnum(), second) == (9, True, "abcdefgh9")
-
-
-def test_a_message_that_is_gone_is_forgotten_and_a_new_form_of_it_is_not() -> None:
-    settled: EncodingCache[str, str] = EncodingCache()
-    message = user("Hi")
-    forms = [settled.get_or_encode(message, key, key.upper) for key in ("a", "a", "b")]
-    place, known = next(iter(settled._encoded.items()))
-    settled._remove(place, weakref.ref(user("another")))
-
-    assert forms == ["A", "A", "B"]
-    assert settled._encoded == {place: known}
-    del message
-    gc.collect()
-    assert settled._encoded == {}
 
 
 @pytest.mark.parametrize(("length", "is_kept"), [(64, True), (65, False)])

@@ -19,7 +19,6 @@ from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder
 from nbtool.wire.dialects.chat_completions.reply_fields import THINKING_FIELDS
-from nbtool.wire.dialects.encoding_cache import EncodingCache
 from nbtool.wire.dialects.options import chat_options
 from nbtool.wire.dialects.provider_tools import take_provider_tools
 from nbtool.wire.dialects.request_fields import (
@@ -32,6 +31,7 @@ from nbtool.wire.dialects.request_fields import (
     Written,
     write_body,
 )
+from nbtool.wire.form_cache import FormCache
 
 RESULT_MEDIA = "From the result of {name}:"
 """Before an image of a result, which stands in a message of the user."""
@@ -79,7 +79,7 @@ class ChatCompletions:
     name = "chat"
 
     def __init__(self) -> None:
-        self._cache: EncodingCache[tuple[Target, tuple[str, ...]], Encoded] = EncodingCache()
+        self._cache: FormCache[Message, tuple[Target, tuple[str, ...]], Encoded] = FormCache()
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
         """Encode a prompt as a request.
@@ -111,8 +111,8 @@ class ChatCompletions:
         encoded: Encoded = []
         for message in messages:
             call_ids = _ids(message, ids, target)
-            encoded += self._cache.get_or_encode(
-                message, (target, call_ids), partial(_encode_message, message, call_ids, target)
+            encoded += self._cache.get_or_make(
+                message, (target, call_ids), partial(_encode_message, ids=call_ids, target=target)
             )
         return encoded
 
