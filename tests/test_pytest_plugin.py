@@ -180,7 +180,7 @@ def test_once_records_a_test_that_has_no_recording_and_rewrite_drops_what_is_no_
 
 
 @pytest.mark.promise("no-secret-told")
-def test_no_key_is_in_a_recording(pytester: pytest.Pytester, server: ChaosServer) -> None:
+def test_no_key_is_in_a_recording_or_in_the_text_that_a_model_gets(pytester: pytest.Pytester, server: ChaosServer) -> None:
     pytester.makepyfile(
         test_shop="""
         import os
@@ -194,7 +194,7 @@ def test_no_key_is_in_a_recording(pytester: pytest.Pytester, server: ChaosServer
     run(pytester, "--nbtool-record").assert_outcomes(passed=1)
     run(pytester).assert_outcomes(passed=1)
 
-    assert KEY in server.requests[0].body.decode()
+    assert KEY not in server.requests[0].body.decode()
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     text = (pytester.path / "recordings/test_shop/test_key.nbtool.json").read_text(encoding="utf-8")
     assert "You said" in text
