@@ -180,7 +180,9 @@ def test_once_records_a_test_that_has_no_recording_and_rewrite_drops_what_is_no_
 
 
 @pytest.mark.promise("no-secret-told")
-def test_no_key_is_in_a_recording_or_in_the_text_that_a_model_gets(pytester: pytest.Pytester, server: ChaosServer) -> None:
+def test_no_key_is_in_a_recording_or_in_the_text_that_a_model_gets(
+    pytester: pytest.Pytester, server: ChaosServer
+) -> None:
     pytester.makepyfile(
         test_shop="""
         import os

@@ -71,8 +71,7 @@ def open_notebook(editor: Editor, browser: Browser) -> Iterator[OpenNotebook]:
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(editor.page_url, wait_until="domcontentloaded")
-        notebook = Notebook(page, path, editor.read_address(), errors)
-        notebook.command("open", path=str(path))
+        notebook = Notebook(page, path, editor.read_address, errors)
         opened.append(notebook)
         return notebook
 

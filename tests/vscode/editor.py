@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -152,9 +152,22 @@ class Notebook:
 
     page: Page
     path: Path
-    address: str
+    read_address: Callable[[], str]
     errors: list[str] = field(default_factory=list)
     later: int = 0
+    address: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._open()
+
+    def _open(self) -> None:
+        self.address = self.read_address()
+        self.command("open", path=str(self.path))
+
+    def reload(self) -> None:
+        """Reload the window, which ends its kernel, and open the notebook again."""
+        self.page.reload(wait_until="domcontentloaded")
+        self._open()
 
     def command(self, name: str, **options: Any) -> Any:
         """Give the extension of the tests a command, and return its result."""

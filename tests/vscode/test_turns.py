@@ -227,3 +227,24 @@ def test_a_saved_turn_is_readable_in_a_new_window_without_its_kernel(open_notebo
     expect(again.outputs.get_by_text("does not support widgets")).to_have_count(0)
     expect(again.outputs.get_by_role("button")).to_have_count(0)
     again.wait_outputs_whole()
+
+
+def test_a_window_that_is_reloaded_while_a_call_waits_says_that_the_turn_had_not_ended(
+    open_notebook: OpenNotebook,
+) -> None:
+    notebook = open_notebook([SETUP, HELLO, ASK])
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    notebook.start_cell(2)
+    approve_button(notebook)
+    notebook.command("run", command="workbench.action.files.save")
+    notebook.reload()
+
+    expect(notebook.outputs.get_by_text("I am nbtool's embedded practice model")).to_be_visible()
+    expect(notebook.outputs.get_by_text("had not ended when")).to_be_visible()
+    expect(notebook.outputs.get_by_role("button")).to_have_count(0)
+    notebook.run_cell(0)
+    notebook.start_cell(2)
+    approve_button(notebook).click()
+    notebook.wait_ended(2)
+    expect(notebook.outputs.get_by_text("42").last).to_be_visible()
