@@ -3,8 +3,8 @@ import { alignLists, diffWords } from "../src/explorer/turnDiff";
 import { CODE_LIMIT, highlight } from "../src/rich/highlight";
 import { parseLosslessJson, DEPTH_LIMIT as READ_DEPTH } from "../src/rich/log/json";
 import { CELLS_LIMIT, COLUMNS_LIMIT, DEPTH_LIMIT, lex, MARKS_LIMIT } from "../src/rich/markdown/lexer";
+import { INDENT_LIMIT, indentJson } from "../src/text/argumentLines";
 import { limitStacks, STACK_LIMIT, StackLimiter } from "../src/text/combining";
-import { INDENT_LIMIT, indentJson } from "../src/text/format";
 
 const table = (columns: number, rows: number): string =>
   `${"|a".repeat(columns)}|\n${"|-".repeat(columns)}|\n${"|b|\n".repeat(rows)}`;
@@ -61,7 +61,7 @@ test("JSON is parsed up to a depth, and shown unformatted below it", () => {
 });
 
 test("JSON is indented up to a depth, and stays as it was written below it", () => {
-  const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+  const nested = (levels: number): string => `${"[".repeat(levels)}1${"]".repeat(levels)}`;
   expect(indentJson(nested(INDENT_LIMIT))).toContain("\n");
   expect(indentJson(nested(INDENT_LIMIT + 1))).toBe(nested(INDENT_LIMIT + 1));
   expect(indentJson('{"a": [1, {}], "b": []}')).toBe('{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}');

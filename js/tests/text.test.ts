@@ -1,14 +1,7 @@
 import { expect, test } from "vitest";
-import {
-  decisionLine,
-  escapeInvisible,
-  formatSeconds,
-  indentJson,
-  longArguments,
-  parseObject,
-  shortArguments,
-  singleLine,
-} from "../src/text/format";
+import { indentJson, longArguments, shortArguments } from "../src/text/argumentLines";
+import { decisionLine, escapeInvisible, formatSeconds, parseObject, singleLine } from "../src/text/format";
+import argumentLines from "./arguments.json";
 import seconds from "./seconds.json";
 
 test.each([
@@ -24,6 +17,14 @@ test.each([
 ])("%j is shown on one line as %j", (text, line) => {
   expect(shortArguments(text)).toBe(line);
 });
+
+test.each(argumentLines as [string, string, string][])(
+  "%j is shown as in a saved notebook",
+  (text, line, whole) => {
+    expect(shortArguments(text)).toBe(line);
+    expect(longArguments(text)).toBe(whole);
+  },
+);
 
 test.each(seconds as [number, string][])("%d seconds are %s, as in Python", (value, text) => {
   expect(formatSeconds(value)).toBe(text);

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
 
+from nbtool.blocks.argument_lines import omitted_arguments, short_arguments
 from nbtool.blocks.display_limits import NOTICE_LIMIT, omitted_marker
 from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head, TablePreview, UsageData
-from nbtool.blocks.reference_notation import name_references
-from nbtool.blocks.sanitize import escape_invisible, one_line
+from nbtool.blocks.sanitize import one_line
 from nbtool.events import EndReason, Gate
 from nbtool.text import count_of, shorten
 
@@ -128,31 +126,6 @@ TRUNCATED = "cut off here"
 TRACEBACK = "Traceback: only you see it"
 EDITED = "edited by you"
 EDITED_ARGUMENTS = "Arguments, edited by you"
-
-
-def short_arguments(arguments: str, limit: int = 80) -> str:
-    """Format a call's arguments on one line, in Python syntax; text that is not a JSON object is unchanged."""
-    values = _object(arguments)
-    if values is None:
-        return one_line(arguments, limit)
-    written = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
-    return one_line(name_references(", ".join(written)), limit)
-
-
-def omitted_arguments(arguments: str, limit: int = 80) -> int:
-    """Return how many characters of a call's arguments are omitted on their one line."""
-    return max(0, len(" ".join(long_arguments(arguments).split())) - limit) if _is_short(arguments, limit) else 0
-
-
-def _is_short(arguments: str, limit: int) -> bool:
-    return short_arguments(arguments, limit) != short_arguments(arguments, sys.maxsize // 8)
-
-
-def long_arguments(arguments: str) -> str:
-    """Format a call's arguments in full, indented, with invisible characters escaped."""
-    values = _object(arguments)
-    text = arguments if values is None else json.dumps(values, indent=2, ensure_ascii=False)
-    return "\n".join(escape_invisible(line) for line in text.split("\n"))
 
 
 def call_line(block: CallBlock) -> str:
@@ -291,14 +264,6 @@ def turn_seconds(seconds: float, waited: float) -> str:
     """Format the duration of a turn; what it only waited for the person is counted apart."""
     own = format_seconds(max(0.0, seconds - waited))
     return f"{own} (+ {format_seconds(waited)} waiting for you)" if waited >= MIN_WAITED else own
-
-
-def _object(arguments: str) -> dict[str, Any] | None:
-    try:
-        values = json.loads(arguments) if arguments.strip() else {}
-    except (ValueError, RecursionError):
-        return None
-    return values if isinstance(values, dict) else None
 
 
 def table_title(preview: TablePreview) -> str:

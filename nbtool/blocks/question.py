@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from nbtool.blocks.argument_lines import short_arguments
 from nbtool.blocks.argument_targets import only_reference, resolved_shapes, resolved_text
 from nbtool.blocks.confusables import escape_confusables
-from nbtool.blocks.labels import short_arguments
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import (
     CallBlock,

@@ -86,7 +86,7 @@ def test_a_result_is_asked_about_with_its_call_in_one_bounded_line() -> None:
         transcript.feed(CallAsked("c1", "result", "d1", "select", "owner: jane"))
         said.append(question_summary(block_of(transcript)))
 
-    assert said[0] == 'Send the result of select(df=birds, query="mass > 3\\u{202e}") to the model (11 characters)?'
+    assert said[0] == 'Send the result of select(df=birds, query="mass > 3\\u202e") to the model (11 characters)?'
     assert said[1].startswith('Send the result of select(df=birds, query="mmm')
     assert said[1].endswith("m…) to the model (11 characters)?")
     assert len(said[1]) < 150

@@ -1,11 +1,11 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, Document } from "../protocol";
+import { indentJson } from "../text/argumentLines";
 import {
   callState,
   decisionFacts,
   END_REASON_LABELS,
   formatCost,
-  indentJson,
   parseObject,
   plural,
   singleLine,

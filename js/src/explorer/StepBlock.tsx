@@ -1,6 +1,6 @@
 import { Component, createRef, type JSX } from "preact";
 import type { Block, CallBlock } from "../protocol";
-import { longArguments } from "../text/format";
+import { longArguments } from "../text/argumentLines";
 import { CallLine } from "../views/Call";
 import { LazyView } from "../views/LazyView";
 import { MediaList } from "../views/MediaList";

@@ -47,80 +47,26 @@ export function escapeInvisible(text: string): string {
 
 /** The text as one visible line of at most `limit` characters. */
 export function singleLine(text: string, limit = 120): string {
-  const line = escapeInvisible(text.slice(0, limit * 4).replaceAll("\n", " "))
+  const letters = [...text.slice(0, limit * 8 + 2)];
+  const line = escapeInvisible(
+    letters
+      .slice(0, limit * 4)
+      .join("")
+      .replaceAll("\n", " "),
+  )
     .split(/\s+/)
     .join(" ")
     .trim();
-  return line.length <= limit && text.length <= limit * 4 ? line : `${line.slice(0, limit - 1)}…`;
-}
-
-/** A string of JSON that is nothing but a reference; as in nbtool/blocks/reference_notation.py. */
-const REFERENCE =
-  /(?<!\\)"\$VAR_REF\{\{([\p{L}\p{M}\p{N}_\-/.]{1,128}(?:\[(?:-?\d+|'[\p{L}\p{N}_ .-]{1,64}')\])*(?::\d+){0,2})\}\}"/gu;
-
-/** JSON with its references as people write them: `df` for `"$VAR_REF{{df}}"`. */
-export function nameReferences(json: string): string {
-  return json.replace(REFERENCE, "$1");
-}
-
-const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
-
-/** A call's arguments on one line, as Python would write them; its numbers stay as they were written. */
-export function shortArguments(text: string, limit = 80): string {
-  if (!parseObject(text)) return singleLine(text, limit);
-  let depth = 0;
-  let line = "";
-  for (const token of text.match(JSON_TOKENS) ?? []) {
-    if (token === "}" || token === "]") depth--;
-    if (token === ":") line = depth === 1 ? `${unquoteKey(line)}=` : `${line}: `;
-    else if (token === ",") line += ", ";
-    else if (depth > 0) line += nameReferences(token);
-    if (token === "{" || token === "[") depth++;
-    if (line.length > limit * 4) break;
-  }
-  return singleLine(line, limit);
-}
-
-/** Remove the quotes of the key at the end of a line if it is a plain word. */
-function unquoteKey(line: string): string {
-  return line.replace(/"([\w-]+)"$/, "$1");
-}
-
-/** A call's arguments in full with nothing invisible in them; JSON is indented, and no character of it changed. */
-export function longArguments(text: string): string {
-  return escapeInvisible(parseObject(text) ? indentJson(text) : text);
-}
-
-/** Levels of JSON that are indented; of what lies deeper, the spaces would be most of the text. */
-export const INDENT_LIMIT = 100;
-
-/** Indent JSON by its tokens alone, so that a long number or a doubled key stays what it is; where it is deep, it stays too. */
-export function indentJson(text: string): string {
-  const out: string[] = [];
-  let depth = 0;
-  let before = "";
-  for (const token of text.match(JSON_TOKENS) ?? []) {
-    const isOpened = before === "{" || before === "[";
-    if (token === "}" || token === "]") {
-      depth--;
-      out.push(isOpened ? "" : newLine(depth));
-    } else if (isOpened || before === ",") out.push(newLine(depth));
-    out.push(token === ":" ? ": " : token);
-    if (token === "{" || token === "[") depth++;
-    if (depth > INDENT_LIMIT) return text;
-    before = token;
-  }
-  return out.join("");
-}
-
-function newLine(depth: number): string {
-  return `\n${"  ".repeat(depth)}`;
+  const shown = [...line];
+  return shown.length <= limit && letters.length <= limit * 4
+    ? line
+    : `${shown.slice(0, limit - 1).join("")}…`;
 }
 
 /** Read a JSON object; null for anything else. */
 export function parseObject(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text.trim() || "{}");
+    const value: unknown = JSON.parse(/[^ \t\n\r]/.test(text) ? text : "{}");
     return typeof value === "object" && !Array.isArray(value)
       ? (value as Record<string, unknown> | null)
       : null;

@@ -1,14 +1,13 @@
 /** One call of the log: its line, and its details in a fold. */
 import { Component, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
+import { longArguments, shortArguments } from "../text/argumentLines";
 import {
   callState,
   decisionFacts,
   EDITED_LABEL,
   formatSeconds,
-  longArguments,
   omittedMarker,
-  shortArguments,
   singleLine,
 } from "../text/format";
 import { LazyView } from "./LazyView";

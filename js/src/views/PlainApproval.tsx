@@ -1,7 +1,8 @@
 import { Component, type JSX } from "preact";
 import type { Connection } from "../kernel/turn";
+import { longArguments } from "../text/argumentLines";
 import { escapeConfusables } from "../text/confusables";
-import { escapeInvisible, longArguments, plural, singleLine } from "../text/format";
+import { escapeInvisible, plural, singleLine } from "../text/format";
 import {
   ARM_MS,
   cardClass,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from nbtool.blocks import media
+from nbtool.blocks.argument_lines import long_arguments, omitted_arguments, short_arguments
 from nbtool.blocks.argument_targets import resolved_text
 from nbtool.blocks.display_limits import omitted_marker
 from nbtool.blocks.labels import (
@@ -20,10 +21,7 @@ from nbtool.blocks.labels import (
     call_line,
     decision_line,
     footer_line,
-    long_arguments,
-    omitted_arguments,
     reason_line,
-    short_arguments,
     status_line,
     table_title,
     unread_reason,

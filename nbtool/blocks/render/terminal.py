@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from nbtool.blocks.argument_lines import long_arguments, omitted_arguments
 from nbtool.blocks.display_limits import omitted_marker
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.labels import (
@@ -14,9 +15,7 @@ from nbtool.blocks.labels import (
     call_facts,
     call_line,
     footer_line,
-    long_arguments,
     long_line,
-    omitted_arguments,
     status_line,
     unread_reason,
     with_marker,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nbtool.blocks.argument_lines import long_arguments
 from nbtool.blocks.labels import (
     EDITED_ARGUMENTS,
     TRACEBACK,
@@ -11,7 +12,6 @@ from nbtool.blocks.labels import (
     call_facts,
     decision_line,
     footer_line,
-    long_arguments,
     status_line,
 )
 from nbtool.blocks.media import describe

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 
+from nbtool.blocks.argument_lines import long_arguments, omitted_arguments
 from nbtool.blocks.display_limits import NO_LIMITS
 from nbtool.blocks.history.static_history import total_cost
 from nbtool.blocks.history.usage_totals import totals
@@ -20,8 +21,6 @@ from nbtool.blocks.labels import (
     decision_line,
     footer_line,
     format_seconds,
-    long_arguments,
-    omitted_arguments,
     reason_line,
     status_line,
     table_title,

@@ -1,7 +1,8 @@
 /** The arguments of a call on its card, each by its kind. */
 import { Component, createRef, type JSX, type VNode } from "preact";
+import { indentJson } from "../../text/argumentLines";
 import { limitStacks } from "../../text/combining";
-import { indentJson, plural } from "../../text/format";
+import { plural } from "../../text/format";
 import { onlyReference } from "../../text/resolved";
 import { ownProperty, type PendingCall } from "../../views/approval/pending";
 import { Gradual } from "../../views/text/Gradual";

@@ -1,7 +1,8 @@
 /** Line diffs on the card: of an edit, of changed arguments, of an effect. */
 import { diffLines } from "diff";
 import { Component, type JSX, type VNode } from "preact";
-import { indentJson, plural } from "../../text/format";
+import { indentJson } from "../../text/argumentLines";
+import { plural } from "../../text/format";
 import { Gradual } from "../../views/text/Gradual";
 import { argumentEntries, toText } from "./argumentText";
 import { MarkedText, markHidden } from "./hiddenCharacters";

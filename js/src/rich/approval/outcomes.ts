@@ -1,6 +1,7 @@
 /** What came of the questions that are no longer on the card, a line each. */
 import type { Block, CallBlock, Document } from "../../protocol";
-import { callState, decisionLine, shortArguments, singleLine } from "../../text/format";
+import { shortArguments } from "../../text/argumentLines";
+import { callState, decisionLine, singleLine } from "../../text/format";
 import { pendingCalls, safeLine } from "../../views/approval/pending";
 
 /** Characters of a call's arguments in the line about its decision. */

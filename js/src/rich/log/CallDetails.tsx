@@ -1,12 +1,11 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, TablePreview } from "../../protocol";
+import { longArguments, nameReferences } from "../../text/argumentLines";
 import {
   decisionLine,
   EDITED_LABEL,
   escapeInvisible,
   formatSeconds,
-  longArguments,
-  nameReferences,
   omittedMarker,
   plural,
   singleLine,

@@ -1,5 +1,5 @@
 /** Parses JSON without losing digits of its numbers. */
-import { nameReferences } from "../../text/format";
+import { nameReferences } from "../../text/argumentLines";
 
 /** A number or the name of a reference as text: numbers in JavaScript lose precision for large integers. */
 export interface RawNumber {

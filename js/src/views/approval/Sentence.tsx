@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
-import { parseObject, plural, shortArguments } from "../../text/format";
+import { shortArguments } from "../../text/argumentLines";
+import { parseObject, plural } from "../../text/format";
 import { type ArgumentSummary, type PendingCall, recipientOf, safeLine, summarizeArguments } from "./pending";
 
 /** Maximum number of arguments in the question; further ones are counted. */

@@ -1,8 +1,9 @@
 /** Pending questions of a turn as plain sentences: who asks what, with which arguments. */
 import type { TurnState } from "../../kernel/turn";
 import type { CallBlock, Document, QuestionData } from "../../protocol";
+import { shortArguments } from "../../text/argumentLines";
 import { escapeConfusables } from "../../text/confusables";
-import { NO_REPLY, parseObject, plural, shortArguments, singleLine } from "../../text/format";
+import { NO_REPLY, parseObject, plural, singleLine } from "../../text/format";
 import { onlyReference, resolvedText } from "../../text/resolved";
 
 /** Milliseconds for which a new question ignores clicks, so that no click meant for something else decides it. */
