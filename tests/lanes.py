@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
-MOST_CASES = 6
+MOST_CASES = 3
 """Cases of one test in the normal lane, unless it is marked `sampled` with a number."""
 
 NEVER_SAMPLED = ("every_case", "nightly", "weekly")
