@@ -3,8 +3,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from nbtool import Chat
@@ -142,6 +145,8 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     find_env_file.cache_clear()
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("own-host")
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("trick", TRICKS)
@@ -150,6 +155,62 @@ def test_an_address_that_two_readers_could_read_differently_is_refused_wherever_
 ) -> None:
     with pytest.raises(NbtoolError) as refused:
         way(TRICKS[trick], monkeypatch, home)
+
+    assert "\n" not in str(refused.value)
+    assert KEY not in str(refused.value)
+
+
+PIECES = [
+    "#", "@", ":", "\\", "//", "/", " ", "\t", "%", "%2e", "[", "]", ":0", ":443", ":99999", "0x7f", "..", ".", "\u200b",
+    "\u00ad", "\u0430", "\uff0e", "evil.example", "user:password@", "::1", "|", "^", "{", ";", "&", "1", "٣", "-a", "Z", "%20",
+]  # fmt: skip
+BASE = "https://api.openai.com:443/v1"
+written_addresses = st.builds(
+    lambda places: "".join("".join(pieces) + one for one, pieces in zip(BASE, places, strict=True)),
+    st.dictionaries(
+        st.integers(len("https://"), len(BASE) - 1),
+        st.lists(st.sampled_from(PIECES), min_size=1, max_size=2),
+        max_size=3,
+    ).map(lambda places: [places.get(at, []) for at in range(len(BASE))]),
+)
+
+
+def is_refused(address: str) -> bool:
+    try:
+        parse_server_url(address)
+    except NbtoolError:
+        return True
+    return False
+
+
+@pytest.mark.promise("own-host")
+@settings(max_examples=500)
+@given(address=written_addresses)
+def test_an_address_that_is_accepted_is_read_the_same_by_another_reader(address: str) -> None:
+    if is_refused(address):
+        return
+
+    here, there = parse_server_url(address), urlsplit(address)
+
+    assert (there.scheme, there.username, there.password) == (here.scheme, None, None)
+    assert (there.hostname or "").strip("[]") in (here.host, "0.0.0.0", "::")
+    assert (there.port or 443) == here.port
+    assert parse_server_url(str(here)) == here
+
+
+@pytest.mark.promise("own-host")
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])  # an address replaces another
+@given(address=written_addresses, way=st.sampled_from(WAYS))
+def test_an_address_that_is_refused_is_refused_by_every_way_in(
+    address: str, way: Way, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    assume(is_refused(address))
+
+    with monkeypatch.context() as patch, pytest.raises(NbtoolError) as refused:
+        way(address, patch, home)
+    (home / ".env").write_text("")
+    (home / SETTINGS_FILE).unlink(missing_ok=True)
+    find_env_file.cache_clear()
 
     assert "\n" not in str(refused.value)
     assert KEY not in str(refused.value)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.wire import Reply, decode
 from tests.wire.chatting import call, chunk, read, whole
@@ -107,6 +109,8 @@ IN_PIECES: dict[str, Callable[[Any], Reply]] = {
 }
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("strict-arguments")
 @pytest.mark.parametrize("way", WHOLE)
 @pytest.mark.parametrize("odd", ODD, ids=repr)
@@ -121,10 +125,45 @@ def test_arguments_of_another_type_are_refused_in_every_dialect(way: str, odd: A
     assert "The arguments are" in str(made.error)
 
 
+scalars = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.none()
+json_values = st.recursive(
+    scalars | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+no_texts = st.one_of(
+    st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.lists(json_values, max_size=3)
+)
+
+
+@pytest.mark.promise("strict-arguments")
+@settings(max_examples=120)
+@given(way=st.sampled_from(sorted(WHOLE)), odd=no_texts, is_text=st.booleans())
+def test_arguments_of_any_type_but_an_object_are_refused(way: str, odd: Any, is_text: bool) -> None:
+    if way == "gemini pieces" and isinstance(odd, list):
+        return  # pieces are a list
+    (made,) = WHOLE[way](json.dumps(odd) if is_text else odd).calls
+
+    assert not made.runnable
+    assert made.args is None
+    assert "The arguments are" in str(made.error)
+
+
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("strict-arguments")
 @pytest.mark.parametrize("way", IN_PIECES)
 @pytest.mark.parametrize("odd", [odd for odd in ODD if not isinstance(odd, str)], ids=repr)
 def test_what_is_no_text_is_no_piece_of_arguments(way: str, odd: Any) -> None:
+    (made,) = IN_PIECES[way](odd).calls
+
+    assert not made.runnable
+
+
+@pytest.mark.promise("strict-arguments")
+@settings(max_examples=80)
+@given(way=st.sampled_from(sorted(IN_PIECES)), odd=no_texts | st.dictionaries(st.text(max_size=3), json_values))
+def test_a_piece_of_any_type_but_a_text_stops_the_call(way: str, odd: Any) -> None:
     (made,) = IN_PIECES[way](odd).calls
 
     assert not made.runnable

@@ -7,20 +7,38 @@ import pickle
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.errors import NbtoolError
 from nbtool.events import ReplyEnd
-from nbtool.wire import Decoder
+from nbtool.wire import Decoder, find_wire
 from tests.wire.corpus import MISSING, Recording, of_kind, recordings
 from tests.wire.cuts import SMALL, Tell, cuts, states
 
 pytestmark = pytest.mark.skipif(not recordings(), reason=MISSING)
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("positive-end")
 @pytest.mark.parametrize("item", of_kind("stream", "json", up_to=SMALL))
 def test_a_small_recorded_reply_that_is_cut_short_is_not_completed(item: Recording, record_property: Tell) -> None:
     assert cuts_that_complete(item, record_property, sample=True) == []
+
+
+SMALL_REPLIES: list[Recording] = [one.values[0] for one in of_kind("stream", "json", up_to=SMALL)]
+
+
+@pytest.mark.promise("positive-end")
+@settings(max_examples=80)
+@given(item=st.sampled_from(SMALL_REPLIES) if SMALL_REPLIES else st.nothing(), share=st.floats(0, 1, exclude_max=True))
+def test_a_reply_is_completed_by_its_terminal_signal_and_by_no_part_of_what_is_before(
+    item: Recording, share: float
+) -> None:
+    body = item.body[: int(share * terminal_end(item))]
+
+    assert not is_completed(find_wire(item.wire).decoder(stream=item.is_stream), body)
 
 
 @pytest.mark.nightly

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.messages import Message, ToolResult, results, user
 from nbtool.wire import Prompt, Target, decode, find_wire
@@ -79,10 +81,28 @@ def names_in(value: Any) -> Iterator[Any]:
         yield from names_in(child)
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("is_same_model", [True, False], ids=["same model", "another model"])
 @pytest.mark.parametrize("kind", REPLIES)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_invented_name_goes_back_as_every_wire_takes_it(name: str, kind: str, is_same_model: bool) -> None:
+    check_name(name, kind, is_same_model=is_same_model)
+
+
+@settings(max_examples=100)
+@given(
+    name=st.sampled_from(NAMES) | st.text(max_size=80) | st.text("aZ0_-. /<|>", max_size=80),
+    kind=st.sampled_from(sorted(REPLIES)),
+    is_same_model=st.booleans(),
+)
+def test_whatever_name_a_model_invents_goes_back_as_every_wire_takes_it(
+    name: str, kind: str, is_same_model: bool
+) -> None:
+    check_name(name, kind, is_same_model=is_same_model)
+
+
+def check_name(name: str, kind: str, *, is_same_model: bool) -> None:
     wire, reply_with = REPLIES[kind]
     here = Target("", "")
     reply = decode(wire, reply_with(name), stream=b"data:" in reply_with(name))
@@ -90,7 +110,7 @@ def test_an_invented_name_goes_back_as_every_wire_takes_it(name: str, kind: str,
     messages = (
         user("Go"),
         reply.message,
-        results(ToolResult(made.name, f"There is no tool {name}.", id=made.id, call_id=made.call_id, is_error=True)),
+        results(ToolResult(made.name, "There is no such tool.", id=made.id, call_id=made.call_id, is_error=True)),
     )
 
     body = find_wire(wire).encode(Prompt(messages), here if is_same_model else Target("h", "n")).body
@@ -99,7 +119,7 @@ def test_an_invented_name_goes_back_as_every_wire_takes_it(name: str, kind: str,
     assert names
     assert all(isinstance(sent, str) and FIT.fullmatch(sent) for sent in names)
     assert len(set(names)) == 1
-    assert f"There is no tool {name}." in json.dumps(body, ensure_ascii=False)
+    assert "There is no such tool." in json.dumps(body, ensure_ascii=False)
 
 
 def test_the_message_of_an_invented_name_is_still_sent_back_in_its_native_form() -> None:

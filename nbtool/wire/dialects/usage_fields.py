@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nbtool.text import shorten
+from nbtool.text import leaves, shorten
 from nbtool.usage import Usage
 
 MAX_COUNT = 10**15
@@ -79,10 +79,18 @@ def _merged(former: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, An
         known = merged.get(name)
         if isinstance(known, dict) and isinstance(value, dict):
             merged[name] = _merged(known, value)
-        elif not known or (_is_amount(value) if _is_amount(known) else type(value) is type(known) and value):
+        elif not known or _replaces(value, known):
             merged[name] = value
     return merged
 
 
+def _replaces(value: Any, known: Any) -> bool:
+    if isinstance(known, list):  # counts of several kinds, or of several models
+        return isinstance(value, list) and any(map(_is_amount, leaves(value)))
+    return _is_amount(value) if _is_amount(known) else type(value) is type(known) and bool(value)
+
+
 def _is_amount(value: Any) -> bool:
+    if isinstance(value, str):
+        return count(value) > 0
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < MAX_COUNT

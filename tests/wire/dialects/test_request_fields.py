@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from IPython.utils.capture import capture_output
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool import Chat
 from nbtool.chain.hooks import RequestContext
@@ -87,6 +90,8 @@ def spellings(name: str) -> set[str]:
 FIELDS = [(wire, name) for wire in WIRES for name in sorted(written_fields(wire))]
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("value", ["other", None, [], {}, False], ids=repr)
 @pytest.mark.parametrize(("wire", "name"), FIELDS)
 def test_no_option_sets_a_field_that_is_written(wire: str, name: str, value: Any) -> None:
@@ -100,6 +105,39 @@ def test_no_option_sets_a_field_that_is_written(wire: str, name: str, value: Any
         assert spelling.strip() in caught.value.message
         assert caught.value.fix
         assert "\n" not in str(caught.value)
+
+
+@st.composite
+def any_spelling(draw: st.DrawFn, name: str) -> str:
+    """Write the words of a name in any case, joined by anything that joins words, between spaces."""
+    words = re.findall(r"[A-Z]?[a-z]+", name)
+    cases = draw(st.lists(st.sampled_from([str, str.upper, str.capitalize]), min_size=len(words), max_size=len(words)))
+    joined = draw(st.sampled_from(["", "_", "-"])).join(case(word) for case, word in zip(cases, words, strict=True))
+    return f"{draw(st.sampled_from(['', ' ', chr(9)]))}{joined}{draw(st.sampled_from(['', ' ', '[]']))}"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=100)
+@given(row=st.sampled_from(FIELDS), value=json_values, data=st.data())
+def test_no_value_in_any_spelling_sets_a_field_that_is_written(
+    row: tuple[str, str], value: Any, data: st.DataObject
+) -> None:
+    wire, name = row
+    if name in ("stream_options", "toolConfig") and isinstance(value, dict):
+        return  # other fields of it are options
+    spelling = data.draw(any_spelling(name))
+
+    with pytest.raises(BadUsage) as caught:
+        encode(wire, {spelling: value})
+
+    assert caught.value.fix
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.usage import Usage, count_names
 from nbtool.wire import decode
@@ -138,6 +140,8 @@ def test_a_field_is_counted(wire: str, fields: Fields, expected: dict[str, int])
     assert counted(usage_of(wire, fields)) == expected
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("later", [0, None, -5, "many", True, float("inf"), {}, []], ids=repr)
 @pytest.mark.parametrize(("wire", "fields", "expected"), FIELDS, ids=str)
 def test_what_counts_nothing_replaces_no_count(wire: str, fields: Fields, expected: dict[str, int], later: Any) -> None:
@@ -147,6 +151,42 @@ def test_what_counts_nothing_replaces_no_count(wire: str, fields: Fields, expect
     if not any(isinstance(value, list) for value in fields.values()):
         assert counted(usage_of(wire, fields, emptied(fields, later))) == expected
     assert counted(usage_of(wire, fields, {}, {"unknown": 1})) == expected
+
+
+no_counts = st.one_of(
+    st.none(), st.booleans(), st.just(0), st.integers(max_value=-1), st.floats(max_value=0), st.just(float("inf")),
+    st.text("abc -.", max_size=5), st.lists(st.text(max_size=2), max_size=2),
+)  # fmt: skip
+
+
+@settings(max_examples=120)
+@given(row=st.sampled_from(FIELDS), later=st.lists(no_counts, min_size=1, max_size=2))
+def test_no_later_event_without_a_count_replaces_one(row: tuple[str, Fields, dict[str, int]], later: list[Any]) -> None:
+    wire, fields, expected = row
+    has_lists = any(isinstance(value, list) for value in fields.values())
+
+    for one in later:
+        assert counted(usage_of(wire, fields, dict.fromkeys(fields, one))) == expected
+        assert counted(usage_of(wire, fields, emptied(fields, 0 if has_lists else one))) == expected
+
+
+@settings(max_examples=80)
+@given(row=st.sampled_from([row for row in FIELDS if "20" not in str(row)]), number=st.integers(8, 10**9))
+def test_a_field_is_counted_whatever_its_number_and_as_a_text_too(
+    row: tuple[str, Fields, dict[str, int]], number: int
+) -> None:
+    wire, fields, expected = row
+    expected = {name: number if value == 70 else value for name, value in expected.items()}
+
+    assert counted(usage_of(wire, numbered(fields, number))) == expected
+    assert counted(usage_of(wire, numbered(fields, str(number)), emptied(fields, "0"))) == expected
+
+
+def numbered(fields: Any, number: int | str) -> Any:
+    """Return the fields with this number in the place of 70."""
+    if isinstance(fields, dict):
+        return {name: numbered(field, number) for name, field in fields.items()}
+    return [numbered(one, number) for one in fields] if isinstance(fields, list) else number if fields == 70 else fields
 
 
 @pytest.mark.parametrize(("wire", "fields", "expected"), FIELDS, ids=str)

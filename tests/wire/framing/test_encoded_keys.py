@@ -90,6 +90,8 @@ def is_in(text: str, key: str) -> bool:
     return bool(find_secrets(text, secret_forms([key])))
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("no-secret-told")
 @pytest.mark.parametrize("outer", ENCODINGS)
 @pytest.mark.parametrize("inner", ["", *ENCODINGS])
@@ -162,6 +164,8 @@ def test_ordinary_texts_stay_as_they_are(text: str) -> None:
     assert redact(text, [SecretStr("nb_9f86d081884c7d659a2feaa0c55ad015")]) == text
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_the_start_of_a_key_that_was_cut_off_is_hidden(name: str, key: str) -> None:
@@ -172,6 +176,17 @@ def test_the_start_of_a_key_that_was_cut_off_is_hidden(name: str, key: str) -> N
         rest = shown.removeprefix("The key ").partition("[… ")[0]
 
         assert len(rest) <= 40 or HIDDEN in shown or not _starts(rest, key), (length, shown)
+
+
+@settings(max_examples=100)
+@given(key=keys, name=st.sampled_from(sorted(ENCODINGS)), share=st.floats(0, 1))
+def test_the_start_of_any_key_that_was_cut_off_anywhere_is_hidden(key: str, name: str, share: float) -> None:
+    start = ENCODINGS[name](key)[: int(share * len(ENCODINGS[name](key)))]
+
+    shown = redact_error(ProviderError(f"The key {start}[… 99 characters more]"), [SecretStr(key)]).message
+    rest = shown.removeprefix("The key ").partition("[… ")[0]
+
+    assert len(rest) <= 40 or HIDDEN in shown or not _starts(rest, key), shown
 
 
 def _starts(rest: str, key: str) -> bool:

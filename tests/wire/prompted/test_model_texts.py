@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.wire.prompted.own_fence_scanner import FencedScanner
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
@@ -60,6 +62,8 @@ def test_an_answer_stays_as_it_is(how: str) -> None:
     assert scan(PROSE[how]) == [TextSegment(PROSE[how])]
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("text", [*RUN.values(), *HIDDEN.values(), *PROSE.values()])
 def test_where_the_stream_is_cut_changes_nothing(text: str) -> None:
     whole = scan(text)
@@ -67,6 +71,35 @@ def test_where_the_stream_is_cut_changes_nothing(text: str) -> None:
     assert scan(*text) == whole
     for cut in range(1, len(text), 3):
         assert scan(text[:cut], text[cut:]) == whole
+
+
+EVERY_TEXT = [*RUN.values(), *HIDDEN.values(), *PROSE.values()]
+LINES = sorted({line for text in EVERY_TEXT for line in text.split("\n")})
+
+
+def pieces_of(text: str, cuts: list[int]) -> list[str]:
+    places = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    return [text[begin:end] for begin, end in zip(places, places[1:], strict=False)]
+
+
+@settings(max_examples=80)
+@given(
+    text=st.lists(st.sampled_from(EVERY_TEXT) | st.sampled_from(LINES) | st.text(max_size=5), max_size=4).map(
+        "\n".join
+    ),
+    cuts=st.lists(st.integers(0, 2_000), max_size=6),
+)
+def test_a_text_of_any_parts_is_read_the_same_wherever_its_stream_is_cut(text: str, cuts: list[int]) -> None:
+    whole = scan(text)
+
+    assert scan(*pieces_of(text, cuts)) == scan(*text) == whole
+    assert source(whole) == text
+
+
+@settings(max_examples=80)
+@given(text=st.lists(st.sampled_from(sorted(HIDDEN.values())) | st.text(max_size=20), max_size=3).map("\n\n".join))
+def test_without_the_word_of_the_chat_nothing_runs(text: str) -> None:
+    assert names_of(scan(text.replace(WORD, "call-00000000"))) == []
 
 
 @pytest.mark.parametrize("text", RUN.values())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool import Chat, tool
 from nbtool.events import Delta
@@ -28,6 +30,8 @@ def read(said: str, form: Any, size: int = 7) -> Reply:
     return builder.reply()
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("how", [how for how in HIDDEN if not how.startswith("own block")])
 def test_what_looks_like_a_call_is_a_call_or_reported(how: str, form: Any) -> None:
@@ -37,6 +41,30 @@ def test_what_looks_like_a_call_is_a_call_or_reported(how: str, form: Any) -> No
     assert all(call.runnable or call.error for call in reply.calls)
 
 
+def outline(reply: Reply) -> tuple[str, list[tuple[str, str, bool]]]:
+    """Return a reply without the ids that nbtool makes."""
+    return reply.text, [(call.name, call.arguments, call.runnable) for call in reply.calls]
+
+
+@settings(max_examples=60)
+@given(
+    how=st.sampled_from([how for how in HIDDEN if not how.startswith("own block")]),
+    form=st.sampled_from(FORMATS),
+    before=st.sampled_from(["", "\n", "Well.\n\n", "So it is, and I look.\n"]),
+    size=st.integers(1, 80),
+)
+def test_what_looks_like_a_call_behind_any_text_and_in_pieces_of_any_size_is_never_an_answer(
+    how: str, form: Any, before: str, size: int
+) -> None:
+    reply = read(before + HIDDEN[how], form, size)
+
+    assert reply.calls
+    assert all(call.runnable or call.error for call in reply.calls)
+    assert outline(reply) == outline(read(before + HIDDEN[how], form, 10_000))
+
+
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("how", PROSE)
 def test_prose_is_passed_on_unchanged(how: str, form: Any) -> None:
@@ -44,6 +72,21 @@ def test_prose_is_passed_on_unchanged(how: str, form: Any) -> None:
 
     assert not any(call.is_malformed for call in reply.calls)
     assert reply.calls or reply.text == PROSE[how]
+
+
+@settings(max_examples=60)
+@given(
+    parts=st.lists(st.text("aZ .,;-é😀\n", max_size=20) | st.sampled_from(sorted(PROSE.values())), max_size=3),
+    form=st.sampled_from(FORMATS),
+    size=st.integers(1, 80),
+)
+def test_prose_in_pieces_of_any_size_is_passed_on_unchanged(parts: list[str], form: Any, size: int) -> None:
+    prose = "\n\n".join(parts)
+
+    reply = read(prose, form, size)
+
+    assert not any(call.is_malformed for call in reply.calls)
+    assert reply.calls or reply.text == prose
 
 
 @pytest.mark.parametrize("form", FORMATS)

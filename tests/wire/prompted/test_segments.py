@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from nbtool.errors import NbtoolError
 from nbtool.events import Delta
 from nbtool.wire import Decoder, find_wire
 from tests.wire.corpus import MISSING, Recording, of_kind, recordings
@@ -16,11 +21,42 @@ from tests.wire.cuts import MEDIUM, SMALL, Tell, cuts, read, states
 pytestmark = pytest.mark.skipif(not recordings(), reason=MISSING)
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("item", of_kind("stream", "json", up_to=MEDIUM))
 def test_a_recorded_reply_is_the_same_byte_by_byte(item: Recording, record_property: Tell) -> None:
     record_property("injected", item.size)
 
     assert bytewise(item) == read(item, item.body)
+
+
+SMALL_REPLIES: list[Recording] = [one.values[0] for one in of_kind("stream", "json", up_to=SMALL)]
+replies = st.sampled_from(SMALL_REPLIES) if SMALL_REPLIES else st.nothing()
+places = st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=8)
+
+
+@settings(max_examples=60)
+@given(item=replies, shares=places)
+def test_a_recorded_reply_is_the_same_in_any_pieces(item: Recording, shares: list[float]) -> None:
+    cut_at = [0, *sorted(int(share * len(item.body)) for share in shares), len(item.body)]
+
+    pieces = [item.body[begin:end] for begin, end in pairwise(cut_at)]
+
+    assert read(item, *pieces) == read(item, item.body)
+
+
+@settings(max_examples=60)
+@given(item=replies, share=st.floats(0, 1, exclude_max=True))
+def test_a_decoder_can_be_copied_anywhere_in_a_reply(item: Recording, share: float) -> None:
+    cut = int(share * len(item.body))
+    decoder = find_wire(item.wire).decoder(stream=item.is_stream)
+    first = decoder.feed(item.body[:cut])
+
+    twin = pickle.loads(pickle.dumps(copy.deepcopy(decoder)))
+    with suppress(NbtoolError):  # it is cut
+        decoder.close()
+
+    assert [*first, *twin.feed(item.body[cut:]), *twin.close()] == read(item, item.body)
 
 
 @pytest.mark.nightly
@@ -32,6 +68,8 @@ def test_a_large_recorded_reply_is_the_same_byte_by_byte(item: Recording, record
     assert bytewise(item) == read(item, item.body)
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
 def test_a_small_recorded_stream_is_the_same_in_two_pieces(item: Recording, record_property: Tell) -> None:
     assert cuts_that_matter(item, record_property, sample=True) == []
@@ -44,6 +82,8 @@ def test_a_recorded_stream_is_the_same_in_any_two_pieces(item: Recording, record
     assert cuts_that_matter(item, record_property, sample=False) == []
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
 def test_a_decoder_in_mid_stream_can_be_copied(item: Recording) -> None:
     half = len(item.body) // 2
