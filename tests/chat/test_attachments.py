@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -116,12 +119,14 @@ def test_a_file_that_looks_like_secrets_is_refused(tmp_path: Path, name: str) ->
     path.write_text("KEY=sentinel")
     (tmp_path / "innocent.txt").symlink_to(path)
 
-    for given in (path, tmp_path / "innocent.txt"):
+    for one in (path, tmp_path / "innocent.txt"):
         with pytest.raises(BadUsage, match="looks like a file of secrets and was not attached") as caught:
-            as_media(given)
+            as_media(one)
         assert "sentinel" not in str(caught.value)
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "name",
     [
@@ -139,9 +144,38 @@ def test_what_lies_where_programs_keep_secrets_is_refused(tmp_path: Path, name: 
     path.write_text("sentinel")
     (tmp_path / "innocent.txt").symlink_to(path)
 
-    for given in (path, tmp_path / "innocent.txt"):
+    for one in (path, tmp_path / "innocent.txt"):
         with pytest.raises(BadUsage, match="looks like a file of secrets and was not attached"):
-            as_media(given)
+            as_media(one)
+
+
+names_of_files = st.text("abz019._-", min_size=1, max_size=8).map(lambda name: f"n{name}t")
+SECRET_PARTS = [*((folder,) for folder in sorted(SECRET_FOLDERS)), *sorted(SECRET_PLACES)]
+
+
+@settings(max_examples=80)
+@given(
+    parts=st.sampled_from(SECRET_PARTS),
+    case=st.sampled_from([str, str.upper, str.title]),
+    above=st.lists(names_of_files, max_size=2),
+    below=st.lists(names_of_files, min_size=1, max_size=3),
+)
+def test_no_file_below_a_place_of_secrets_is_attached_in_any_case_and_through_no_link(
+    tmp_path_factory: pytest.TempPathFactory,
+    parts: tuple[str, ...],
+    case: Callable[[str], str],
+    above: list[str],
+    below: list[str],
+) -> None:
+    root = tmp_path_factory.mktemp("root")
+    path = root.joinpath(*above, *map(case, parts), *below)
+    path.parent.mkdir(parents=True)
+    path.write_text("sentinel")
+    (root / "innocent.txt").symlink_to(path)
+
+    for given_path in (path, root / "innocent.txt"):
+        with pytest.raises(BadUsage, match="looks like a file of secrets and was not attached"):
+            as_media(given_path)
 
 
 def test_a_private_key_is_refused_whatever_its_name(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ import pandas as pd
 import polars as pl
 import pytest
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool import Chat, tool
 from nbtool.testing import ScriptedWire, call
@@ -109,6 +111,8 @@ ROOM = [(kind, form) for kind in KINDS for form in FORMS if (kind, form) != ("Co
 """Every kind in every form; the keys of a Counter, which its values count, are a part of it and may be told."""
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize(("kind", "form"), ROOM)
 def test_no_form_of_a_closed_object_is_sent(kind: str, form: str) -> None:
@@ -119,6 +123,38 @@ def test_no_form_of_a_closed_object_is_sent(kind: str, form: str) -> None:
     wire = ScriptedWire([call("give", it="$VAR_REF{{it}}"), "Done.", "Again."])
     chat = Chat(wire=wire, tools=[tool(give, run="auto")])
     chat.expose(it=KINDS[kind]())
+    chat.send("Go.")
+    chat.send("And?")
+
+    assert MASKED not in "".join(str(message) for prompt in wire.prompts for message in prompt.messages)
+
+
+secret_texts = st.text("abc 0-\\'\"\n", max_size=12).map(lambda text: f"{SECRET}{text}")
+closed_objects = st.recursive(
+    secret_texts | secret_texts.map(str.encode),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3),
+        st.lists(inner, min_size=1, max_size=3).map(tuple),
+        st.lists(inner, min_size=1, max_size=3).map(collections.deque),
+        st.dictionaries(st.text("abc", max_size=3), inner, min_size=1, max_size=3),
+        inner.map(Box),
+        inner.map(lambda value: Pair(value, 1)),
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.mark.promise("by-reference")
+@settings(max_examples=40)
+@given(value=closed_objects, form=st.sampled_from(sorted(FORMS)), inner=st.sampled_from(["list", "str", "repr"]))
+def test_no_form_of_a_form_of_any_closed_object_is_sent(value: Any, form: str, inner: str) -> None:
+    def give(it: Any) -> Any:
+        """Give it in another form."""
+        return FORMS[form](FORMS[inner](it))
+
+    wire = ScriptedWire([call("give", it="$VAR_REF{{it}}"), "Done.", "Again."])
+    chat = Chat(wire=wire, tools=[tool(give, run="auto")])
+    chat.expose(it=value)
     chat.send("Go.")
     chat.send("And?")
 
@@ -219,6 +255,8 @@ EVERY_REPEAT = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize(("kind", "form", "way"), EVERY_REPEAT, ids=lambda one: one if isinstance(one, str) else "")
 def test_the_values_of_a_closed_table_are_sent_in_no_other_container_and_no_text(
@@ -236,6 +274,43 @@ def test_the_values_of_a_closed_table_are_sent_in_no_other_container_and_no_text
     actual = "".join(str(message) for prompt in wire.prompts for message in prompt.messages)
     assert turn.calls[0].status == "ok", (form, turn.calls[0].shown)
     assert [word for word in (MASKED, "90210", "1990-02-10", "09:02:10") if word in actual] == []
+
+
+MAKES: dict[str, Callable[[list[Any]], Any]] = {
+    "array": np.array,
+    "series": pd.Series,
+    "index": pd.Index,
+    "frame": lambda values: pd.DataFrame({"n": values, "at": range(len(values))}),
+    "polars": lambda values: pl.DataFrame({"n": values}),
+    "series of polars": lambda values: pl.Series("n", values),
+    "xarray": lambda values: xr.DataArray(values, dims="x"),
+    "user list": collections.UserList,
+}
+
+
+@pytest.mark.promise("by-reference")
+@settings(max_examples=40)
+@given(
+    values=st.lists(st.integers(10_000, 10**12), min_size=2, max_size=8, unique=True)
+    | st.lists(st.text("abcdefgh", min_size=9, max_size=12), min_size=2, max_size=8, unique=True),
+    kind=st.sampled_from(sorted(MAKES)),
+    form=st.sampled_from(sorted(REPEATS)),
+)
+def test_no_value_of_any_closed_table_is_sent_in_another_container_or_a_text(
+    values: list[Any], kind: str, form: str
+) -> None:
+    def give(it: Any) -> Any:
+        """Give its values in another form."""
+        return REPEATS[form](it)
+
+    wire = ScriptedWire([call("give", it="$VAR_REF{{it}}"), "Done."])
+    chat = Chat(wire=wire, tools=[tool(give, run="auto")])
+    chat.expose(it=MAKES[kind](values))
+    turn = chat.send("Go.")
+
+    actual = "".join(str(message) for prompt in wire.prompts for message in prompt.messages)
+    assert turn.calls[0].status == "ok", (form, turn.calls[0].shown)
+    assert [value for value in values if str(value) in actual] == []
 
 
 PENGUINS = pd.DataFrame({

@@ -20,6 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from nbtool.tools.values.core_schemas import Node, compiled_as_written, with_changed_nodes
+from nbtool.tools.values.table_form import object_cells
 from nbtool.tools.values.type_names import type_name
 
 OWN_SERIALIZERS = ("__json__", "to_dict")
@@ -29,6 +30,9 @@ NOT_READABLE = "not readable: {kind}: its serializer failed ({error})"
 
 MAX_DEPTH = 20
 """Maximum nesting in which a serializer is looked for; what is deeper is taken to have one."""
+
+MAX_CELLS = 100_000
+"""Maximum number of objects in a table or an array that are looked at; a larger one is taken to have such a record."""
 
 _SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes})
 
@@ -65,13 +69,15 @@ def is_record(value: Any) -> bool:
 def contains_serializer(value: Any, depth: int = MAX_DEPTH) -> bool:
     """Whether a value is or contains a record with a serializer of its own, which a representation would not ask.
 
-    An exception contains its arguments, and an object that the standard library represents, such as a `partial`, what
-    it refers to.
+    An exception contains its arguments, a table its cells, and an object that the standard library represents, such as
+    a `partial`, what it refers to.
     """
     if type(value) in _SCALARS:
         return False
     if depth == 0 or _serializer_of(value) is not None:
         return True
+    if (cells := object_cells(value)) is not None:
+        return len(cells) > MAX_CELLS or any(contains_serializer(one, depth - 1) for one in cells)
     inner = _members(value)
     return any(contains_serializer(one, depth - 1) for one in (_referents(value) if inner is None else inner))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nbtool.tools.values.array_form import array_size
 from nbtool.tools.values.scalar_form import float_size, shortest_floats
 
 _NANOSECONDS = re.compile(r"'ns'|\bTime\b")
@@ -76,6 +77,27 @@ def table_form(value: Any, max_rows: int, max_columns: int) -> TableForm:
             return _arrow_table(value, max_rows, max_columns)
         case _:
             raise LookupError(type(value).__name__)
+
+
+def object_cells(value: Any) -> list[Any] | None:
+    """Return what a table or an array has of any objects of Python, in cells and labels; None for any other value."""
+    if _kind_of(value) in ("pandas", "polars"):
+        is_frame = len(value.shape) == 2
+        if _kind_of(value) == "polars":
+            columns = value.get_columns() if is_frame else [value]
+            return [cell for column in columns if _has_objects(column.dtype) for cell in column.to_list()]
+        dtypes = enumerate(value.dtypes) if is_frame else ()
+        columns = [value.iloc[:, place] for place, dtype in dtypes if _has_objects(dtype)] if is_frame else [value]
+        labels = [value.index, *([value.columns] if is_frame else [])]
+        return [cell for part in (*columns, *labels) if _has_objects(part.dtype) for cell in part.tolist()]
+    if array_size(value) is None or not hasattr(value, "dtype"):
+        return None
+    array = getattr(value, "values", value)  # of a labelled array
+    return list(array.ravel().tolist()) if _has_objects(value.dtype) else []
+
+
+def _has_objects(dtype: Any) -> bool:
+    return bool(getattr(dtype, "hasobject", str(dtype).startswith("Object")))
 
 
 def counts_rows(index: Any) -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.static_html import (
@@ -124,12 +126,44 @@ def events_with(payload: str) -> list[Event]:
     ]  # fmt: skip
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("inert-text")
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_nothing_that_a_model_writes_becomes_more_than_text(payload: str) -> None:
     text = parse_strictly(to_html(make_document(*events_with(payload))))
 
     assert "Error." in text
+
+
+MARKUP = [
+    "<", ">", "&", '"', "'", "`", "```", "*", "**", "_", "[", "](", ")", "![", "\n", "\n\n", "|", "|-|\n", "> ", "- ",
+    "1. ", "#", "---", "~~", "\\", "javascript:alert(1)", "https://a.example/", "data:text/html,", "<script>",
+    "</script>", "<!--", "-->", "<img src=x onerror=alert(1)>", "<svg/onload=", "&#x3c;", "&lt;", "$$", "\\(", "\u202e",
+    "\0", "x", " ",
+]  # fmt: skip
+
+
+@pytest.mark.promise("inert-text")
+@settings(max_examples=100)
+@given(
+    payload=st.lists(st.sampled_from(MARKUP) | st.sampled_from(PAYLOADS) | st.text(max_size=4), max_size=10).map(
+        "".join
+    )
+)
+def test_no_composition_of_markup_becomes_more_than_text(payload: str) -> None:
+    assert "Error." in parse_strictly(to_html(make_document(*events_with(payload))))
+
+
+@pytest.mark.promise("inert-text")
+@settings(max_examples=100)
+@given(text=st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters="\\`*_[]!~#&|"), max_size=40))
+def test_a_line_without_markdown_is_shown_letter_by_letter(text: str) -> None:
+    line = f"so: {text.strip()} ."
+
+    shown = parse_strictly(to_html(make_document(*turn(line))))
+
+    assert " ".join(line.split()) in " ".join(shown.split())
 
 
 @pytest.mark.promise("inert-text")

@@ -19,6 +19,8 @@ import pandas as pd
 import polars as pl
 import pydantic.dataclasses
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -252,6 +254,8 @@ def test_a_record_is_what_its_class_declares(value: Any, form: Any) -> None:
     assert json.loads(render(value).text) == form
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("declared-form")
 @pytest.mark.parametrize("place", range(len(PLACES)))
 @pytest.mark.parametrize("value", [value for value, _ in FORMS], ids=lambda value: type(value).__name__)
@@ -264,6 +268,24 @@ def test_what_a_class_keeps_back_leaves_from_no_place(value: Any, place: int) ->
     assert "SECRET" not in text
     if not isinstance(holder, pd.Series):  # pandas shortens its cells
         assert all(part in text.replace('\\"', '"') for part in strings(form))
+
+
+@pytest.mark.promise("declared-form")
+@settings(max_examples=150)
+@given(
+    value=st.sampled_from([value for value, _ in FORMS]),
+    places=st.lists(st.sampled_from(PLACES), min_size=1, max_size=3),
+)
+def test_what_a_class_keeps_back_leaves_from_no_place_in_another_place(
+    value: Any, places: list[Callable[[Any], Any]]
+) -> None:
+    holder = value
+    for place in places:
+        holder = place(holder)
+
+    assert "SECRET" not in render(holder).text
+    assert "SECRET" not in printed_text(holder, 2_000)
+    assert "SECRET" not in format_error(holder if isinstance(holder, Exception) else ValueError(holder))
 
 
 @dataclasses.dataclass

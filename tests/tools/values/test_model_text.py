@@ -25,7 +25,7 @@ import plotly.graph_objects as plotly
 import polars
 import pytest
 import xarray
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from pydantic import BaseModel, SecretStr
@@ -208,11 +208,27 @@ def test_each_kind_of_value_has_a_text(value: Any, expected: str, capsys: pytest
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("value", [value for value, _ in ZOO], ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize("budget", [200, 1000])
 def test_no_value_outgrows_its_budget(value: Any, budget: int) -> None:
     assert len(render(value, budget).text) <= budget
     assert len(render([value] * 100, budget).text) <= budget
+
+
+@settings(max_examples=80)
+@given(
+    values=st.lists(st.sampled_from([value for value, _ in ZOO]) | st.text(max_size=300), min_size=1, max_size=5),
+    budget=st.integers(100, 2_000),
+    times=st.sampled_from([1, 3, 100]),
+)
+def test_no_values_together_outgrow_any_budget(values: list[Any], budget: int, times: int) -> None:
+    for whole in (values[0], values * times, {str(at): value for at, value in enumerate(values * times)}):
+        rendered = render(whole, budget)
+
+        assert len(rendered.text) <= budget
+        assert "SECRET" not in rendered.text
 
 
 def test_a_long_text_keeps_head_and_tail_and_says_how_much() -> None:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from IPython.utils.capture import capture_output
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from IPython.utils.capture import capture_output
 
 from nbtool import Chat
 from nbtool.chain.hooks import RequestContext

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.errors import ProviderError, ToolsNotSupported
 from nbtool.wire.framing.provider_errors import error_from_response
@@ -36,12 +39,39 @@ OTHER_ERRORS = (
 )
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("words", [*(refusal.example for refusal in TOOL_REFUSALS), *OTHER_WORDS])
 @pytest.mark.parametrize("status", [400, 404, 422, 500, 501])
 def test_a_refusal_of_tools_is_known_by_its_words(words: str, status: int) -> None:
     body = f'{{"error": {{"message": {json.dumps(words)}}}}}'.encode()
 
     assert type(error_from_response(status, {}, body)) is ToolsNotSupported
+
+
+@settings(max_examples=120)
+@given(
+    words=st.sampled_from([*(refusal.example for refusal in TOOL_REFUSALS), *OTHER_WORDS]),
+    status=st.integers(400, 599).filter(lambda status: status not in (401, 403, 408, 429)),
+    case=st.sampled_from([str, str.upper, str.lower]),
+    before=st.sampled_from(["", "Error: ", "BadRequestError: 400 - ", "litellm.APIError: "]),
+    after=st.sampled_from(["", " Request id: abc-123.", "\n"]),
+)
+def test_a_refusal_of_tools_is_known_in_any_case_and_among_other_words(
+    words: str, status: int, case: Callable[[str], str], before: str, after: str
+) -> None:
+    body = json.dumps({"error": {"message": f"{before}{case(words)}{after}"}}).encode()
+
+    assert type(error_from_response(status, {}, body)) is ToolsNotSupported
+
+
+@settings(max_examples=80)
+@given(
+    words=st.sampled_from([*(refusal.example for refusal in TOOL_REFUSALS), *OTHER_WORDS]),
+    status=st.sampled_from([401, 403, 408, 429]),
+)
+def test_no_words_make_a_refusal_of_tools_of_a_key_or_a_limit(words: str, status: int) -> None:
+    assert not is_tool_refusal(status, words)
 
 
 @pytest.mark.parametrize("words", OTHER_ERRORS)
