@@ -6,10 +6,12 @@ from itertools import product
 from threading import Thread
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.magics.cell.approver import PlaceSeconds
 from nbtool.tools.approval import Approved
-from nbtool.turn_place import PlaceState, TurnPlace
+from nbtool.turn_place import REPORTS, PlaceState, Report, TurnPlace
 from tests.magics.parking import ParkingChat, wait_end, when_asked
 from tests.places.ways import (
     CALM_COMMANDS,
@@ -69,6 +71,8 @@ def test_a_command_takes_an_output_away_or_does_not() -> None:
     assert CALM_COMMANDS.isdisjoint(command for way in WAYS for command in way.commands)
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize(("way", "phase", "front", "outcome"), rows(), ids=lambda one: getattr(one, "name", None))
 def test_what_the_page_reports_leads_to_what_the_kernel_knows(
     way: Way, phase: Phase, front: Front, outcome: Outcome
@@ -80,6 +84,39 @@ def test_what_the_page_reports_leads_to_what_the_kernel_knows(
     assert place.state == STATES[way.effect]
     assert outcome is OUTCOMES[way.effect][phase]
     assert front in way.fronts
+
+
+reports = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(sorted(REPORTS))), max_size=12)
+
+
+@settings(max_examples=200)
+@given(reported=reports)
+def test_a_turn_is_where_the_best_of_its_pages_last_had_it(reported: list[tuple[str, Report]]) -> None:
+    place = TurnPlace()
+
+    for page, one in reported:
+        place.report(page, one)
+
+    shown = {page: one for page, one in reported if one != "present"}  # the last that each page says of its views
+    has_it = {page for page, _ in reported} - shown.keys()
+    best = "seen" if "hello" in shown.values() else "present" if has_it else "gone" if shown else "not_drawn"
+    assert place.state == best
+    assert place.was_gone is any(one == "gone" for _, one in reported)
+
+
+@settings(max_examples=50)
+@given(reported=reports, again=st.sampled_from(sorted(REPORTS)))
+def test_a_report_that_comes_twice_changes_nothing(reported: list[tuple[str, Report]], again: Report) -> None:
+    once, twice = TurnPlace(), TurnPlace()
+    for page, one in reported:
+        once.report(page, one)
+        twice.report(page, one)
+        twice.report(page, one)
+
+    assert (once.state, once.was_gone) == (twice.state, twice.was_gone)
+    once.report("a", again)
+    twice.report("a", again)
+    assert once.state == twice.state
 
 
 QUESTIONS = [

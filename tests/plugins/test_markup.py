@@ -101,12 +101,21 @@ def check_masked(type_: str, written: str) -> None:
     assert masks.mask(masked) == masked
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("masked")
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("type_", VALUES)
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_a_value_is_masked_in_each_kind_of_markup(type_: str, spelling: str, data: st.DataObject) -> None:
+    check_masked(type_, SPELLINGS[spelling](VALUES[type_], data))
+
+
+@pytest.mark.promise("masked")
+@settings(max_examples=120)
+@given(type_=st.sampled_from(sorted(VALUES)), spelling=st.sampled_from(sorted(SPELLINGS)), data=st.data())
+def test_any_value_is_masked_in_any_kind_of_markup(type_: str, spelling: str, data: st.DataObject) -> None:
     check_masked(type_, SPELLINGS[spelling](VALUES[type_], data))
 
 

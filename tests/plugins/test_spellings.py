@@ -84,6 +84,8 @@ def is_clear(value: str, text: str) -> bool:
     return "".join(letter for letter in value.lower() if letter.isalnum())[:9] in bare
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("masked")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("type_", VALUES)
@@ -96,6 +98,52 @@ def test_a_value_is_masked_however_it_is_spelled_and_comes_back_letter_by_letter
     assert MASK.search(masked), masked
     assert not is_clear(VALUES[type_], masked)
     assert written[4:-4] not in masked
+    assert masks.restore(masked) == text
+    assert masks.mask(masked) == masked
+
+
+words = st.text("abdegiklmnorstu", min_size=4, max_size=8)
+digits = st.text("0123456789", min_size=4, max_size=4)
+
+
+def with_luhn(number: str) -> str:
+    """Return a number of 15 digits with its check digit, in groups of four."""
+    doubled = [int(digit) * (2 - at % 2) for at, digit in enumerate(number)]
+    whole = number + str(-sum(value // 10 + value % 10 for value in doubled) % 10)
+    return " ".join(whole[at : at + 4] for at in range(0, 16, 4))
+
+
+def with_check_digits(account: str) -> str:
+    """Return the IBAN of a German account, in groups of four."""
+    whole = f"DE{98 - int(f'{account}131400') % 97:02}{account}"
+    return " ".join(whole[at : at + 4] for at in range(0, len(whole), 4))
+
+
+private_values = st.one_of(
+    st.tuples(st.just("email"), st.builds(lambda one, other: f"{one}@{other}.org", words, words)),
+    st.tuples(st.just("card"), st.text("0123456789", min_size=14, max_size=14).map(lambda text: with_luhn(f"4{text}"))),
+    st.tuples(st.just("iban"), st.text("123456789", min_size=18, max_size=18).map(with_check_digits)),
+    st.tuples(st.just("ip"), st.builds(lambda a, b: f"192.168.{a}.{b}", st.integers(10, 255), st.integers(10, 255))),
+    st.tuples(
+        st.just("api_key"), st.text("abcdefgh1234", min_size=16, max_size=30).map(lambda text: f"sk-proj-{text}")
+    ),
+    st.tuples(st.just("name"), st.builds(lambda one, other: f"{one} {other}".title(), words, words)),
+)
+
+
+@pytest.mark.promise("masked")
+@settings(max_examples=120)
+@given(made=private_values, way=st.sampled_from(sorted(WAYS)))
+def test_any_private_value_is_masked_however_it_is_spelled_and_restored(made: tuple[str, str], way: str) -> None:
+    type_, value = made
+    written = WAYS[way](value)
+    masks = Masks(select_types([] if type_ == "name" else [type_], [value] if type_ == "name" else [], {}))
+    text = f"It was {written} ."
+
+    masked = masks.mask(text)
+
+    assert MASK.search(masked), masked
+    assert not is_clear(value, masked)
     assert masks.restore(masked) == text
     assert masks.mask(masked) == masked
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nbtool
 from nbtool import Approved, Chat, Policy, tool
@@ -366,6 +368,8 @@ def test_every_way_that_the_code_lists_has_a_row() -> None:
     assert outward == {"chat/subchat.py", "tools/mcp/resource_tool.py", "tools/mcp/server.py"}
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("masked")
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("way", WAYS)
@@ -377,3 +381,19 @@ def test_a_secret_leaves_by_no_way(way: str, secret: str) -> None:
     assert letters_of(LETTERS[secret]) not in letters_of(sent)
     halves = letters_of(LETTERS[secret])[: len(LETTERS[secret]) * 2 // 3]
     assert halves not in letters_of(sent)
+
+
+QUICK = [
+    way for way in WAYS if not way.startswith(("ReadVar", "slices", "results that", "a turn that", "map", "start_map"))
+]
+surnames = st.text("bdegiklmnorstuvw", min_size=5, max_size=9)
+
+
+@pytest.mark.promise("masked")
+@settings(max_examples=15)
+@given(way=st.sampled_from(QUICK), name=surnames, domain=surnames)
+def test_no_address_of_mail_leaves_by_any_way(way: str, name: str, domain: str) -> None:
+    sent = WAYS[way](f"x{name}.q{name}@{domain}.org")
+
+    assert sent
+    assert f"x{name}q{name}" not in letters_of(sent)
