@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool import Chat
 from nbtool.blocks.render.mimebundle import TURN_MIME
@@ -157,6 +159,10 @@ def _book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def run_stopped(way: str, history: HistoryMode = "compact") -> tuple[Turn, list[Any], Chat]:
     """Send a prompt to which a reply comes that stops, and one more; gives the first turn and the later requests."""
     wire, body, _, _ = WAYS[way]
+    return run_reply(wire, body, history)
+
+
+def run_reply(wire: str, body: bytes, history: HistoryMode) -> tuple[Turn, list[Any], Chat]:
     answers = {
         "chat": chat("Well."), "responses": responses(SO), "anthropic": anthropic("end_turn", TEXT),
         "gemini": gemini("STOP", {"text": "Well."}),
@@ -203,6 +209,8 @@ def test_every_reason_that_is_no_limit_has_a_way() -> None:
     assert {end_reason for _, _, end_reason, _ in WAYS.values()} == set(get_args(EndReason)) - OF_LIMITS - {""}
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_reply_that_stops_is_reported_in_one_line_and_kept_with_its_reason(way: str, place: str) -> None:
@@ -217,6 +225,8 @@ def test_a_reply_that_stops_is_reported_in_one_line_and_kept_with_its_reason(way
     assert in_turn(turn)[0].rstrip(".")[:40] in actual[0]
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("history", [mode for mode in get_args(HistoryMode) if mode != "none"])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_question_and_why_it_has_no_answer_are_in_the_next_request(way: str, history: HistoryMode) -> None:
@@ -232,6 +242,33 @@ def test_the_question_and_why_it_has_no_answer_are_in_the_next_request(way: str,
     roles = [one.get("role") for one in request.get("messages") or request.get("input") or request["contents"]]
     roles = [role for role, _ in groupby(roles) if role in ("user", "assistant", "model")]
     assert roles == ["user", "model" if "contents" in request else "assistant", "user"]
+
+
+UNKNOWN: dict[str, Callable[[str], bytes]] = {
+    "chat": lambda word: chat("So", word),
+    "responses": lambda word: responses(SO, reason=word),
+    "anthropic": lambda word: anthropic(word, TEXT),
+    "gemini": lambda word: gemini(word, {"text": "So"}),
+}
+
+
+@settings(max_examples=8)
+@given(
+    wire=st.sampled_from(sorted(UNKNOWN)),
+    word=st.text("abcxyzABC_", min_size=1, max_size=20).map(lambda word: f"zq{word}"),
+    history=st.sampled_from([mode for mode in get_args(HistoryMode) if mode != "none"]),
+)
+def test_a_reply_that_stops_for_any_unknown_reason_names_it_everywhere_and_in_the_next_request(
+    wire: str, word: str, history: HistoryMode
+) -> None:
+    turn, (request,), _ = run_reply(wire, UNKNOWN[wire](word), history)
+
+    assert (turn.status, turn.end_reason) == ("completed", "broken_off")
+    for place, read in PLACES.items():
+        assert [word in text for text in read(turn)] == [True], place
+    sent = json.dumps(request, ensure_ascii=False)
+    assert REPLY in sent
+    assert word in sent
 
 
 def test_a_refusal_is_reported_as_one() -> None:

@@ -18,6 +18,7 @@ import json
 import logging
 import os
 import pprint
+import re
 import sqlite3
 import threading
 import types
@@ -34,6 +35,8 @@ import pandas as pd
 import polars as pl
 import pytest
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from nbtool.events import Difference, Event
@@ -396,6 +399,8 @@ def changing_approver(change: Callable[[], object] = lambda: None, *, times: int
     return questions, approve
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("shown-is-run")
 @pytest.mark.parametrize("kind", WATCHED)
 def test_an_object_that_changed_in_place_while_it_was_asked_about_is_asked_about_again(kind: str) -> None:
@@ -410,6 +415,61 @@ def test_an_object_that_changed_in_place_while_it_was_asked_about_is_asked_about
     assert questions[1].again.differences
     assert record.status == "ok"
     assert seen[0] is it
+
+
+HOLDERS: list[Callable[[Any], Any]] = [
+    lambda it: it, lambda it: [it], lambda it: (1, it), lambda it: {"a": it}, lambda it: deque([it]), Account, Slotted,
+    Record, lambda it: Names([it]), lambda it: types.SimpleNamespace(to=it), lambda it: functools.partial(print, it),
+    closing_over, lambda it: {"a": {"b": [it]}},
+]  # fmt: skip
+watched_kinds = st.sampled_from(
+    sorted(kind for kind in WATCHED if not re.search(r"MB|,000", kind))
+)  # large ones are slow
+holders = st.lists(st.sampled_from(HOLDERS), max_size=2)
+
+
+def held_by(holders: list[Callable[[Any], Any]], it: Any) -> Any:
+    for hold in holders:
+        it = hold(it)
+    return it
+
+
+@pytest.mark.promise("shown-is-run")
+@settings(max_examples=25)
+@given(kind=watched_kinds, holders=holders)
+def test_an_object_that_changed_anywhere_inside_another_is_asked_about_again_without_its_content(
+    kind: str, holders: list[Callable[[Any], Any]]
+) -> None:
+    make, change = WATCHED[kind]
+    it, seen = make(), []
+    questions, approve = changing_approver(lambda: change(it))
+    harness = make_harness(taking(seen), notebook={"it": held_by(holders, it)}, expose=["it"], approver=approve)
+    record = harness.run(ask_for("use", it="$VAR_REF{{it}}"))
+
+    assert [question.again and question.again.reason for question in questions] == [None, "changed"]
+    assert questions[1].again is not None
+    assert not [one for one in questions[1].again.differences if one.is_content]
+    assert (record.status, len(seen)) == ("ok", 1)
+
+
+@pytest.mark.promise("shown-is-run")
+@settings(max_examples=25)
+@given(kind=watched_kinds, holders=holders, times=st.integers(1, 3))
+def test_an_approval_to_remember_covers_an_object_until_it_changes_anywhere_inside(
+    kind: str, holders: list[Callable[[Any], Any]], times: int
+) -> None:
+    make, change = WATCHED[kind]
+    it = make()
+    questions, approve = changing_approver()
+    tools = taking([], run="ask_once")
+    harness = make_harness(tools, notebook={"it": held_by(holders, it)}, expose=["it"], approver=approve)
+    for _ in range(times):
+        harness.run(ask_for("use", it="$VAR_REF{{it}}"))
+    assert [question.notes for question in questions] == [()]
+    change(it)
+    harness.run(ask_for("use", it="$VAR_REF{{it}}"))
+
+    assert len(questions) == 2
 
 
 def test_a_frame_that_grew_in_place_is_asked_about_again_with_its_shape_before_and_after() -> None:
@@ -448,6 +508,8 @@ def test_what_was_replaced_in_a_readable_object_is_shown() -> None:
     assert content == Difference("what is in it", "to: alice", "to: mallory", is_content=True)
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize("kind", WATCHED)
 def test_nothing_of_what_changed_in_a_closed_object_is_shown(kind: str) -> None:
@@ -458,6 +520,8 @@ def test_nothing_of_what_changed_in_a_closed_object_is_shown(kind: str) -> None:
     assert [(one.before, one.after) for one in differences if one.what.startswith("what is in")] in ([], [("", "")])
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", WATCHED)
 def test_an_object_that_did_not_change_is_asked_about_once(kind: str) -> None:
     questions, approve = changing_approver()
@@ -467,6 +531,8 @@ def test_an_object_that_did_not_change_is_asked_about_once(kind: str) -> None:
     assert [question.notes for question in questions] == [()]
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("shown-is-run")
 @pytest.mark.parametrize("kind", WATCHED)
 def test_a_remembered_approval_does_not_cover_an_object_that_changed(kind: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from nbtool.chat.journal import journal
 from nbtool.magics.commands.dispatch import COMMANDS
@@ -87,6 +90,8 @@ def test_every_command_has_its_row() -> None:
     assert set(COMMAND_LINES) == set(COMMANDS)
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("way", [*CELLS, *COMMANDS])
 def test_no_cell_and_no_command_replaces_a_name_of_the_notebook(shell: Any, way: str, kind: str) -> None:
@@ -100,6 +105,24 @@ def test_no_cell_and_no_command_replaces_a_name_of_the_notebook(shell: Any, way:
 
     replaced = [name for name, value in before.items() if shell.user_ns.get(name) is not value]
     assert replaced == []
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])  # a shell for all is enough
+@given(
+    way=st.sampled_from([*CELLS, *(name for name in COMMANDS if name not in ("serve", "explore", "doctor"))]),
+    name=st.text("abcdefgh_", min_size=1, max_size=8).map(lambda text: f"x{text}"),
+    value=st.none() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=2) | st.just(len),
+)
+def test_no_value_of_any_name_is_replaced_by_a_cell_or_a_command(shell: Any, way: str, name: str, value: Any) -> None:
+    if "first" not in shell.user_ns:
+        assert shell.run_cell(TURN).success
+    shell.push({name: value})
+    before = {one: value for one, value in shell.user_ns.items() if not one.startswith("_")}
+
+    for cell in [CELLS[way]] if way in CELLS else [f"%chat {words}" for words in COMMAND_LINES[way]]:
+        shell.run_cell(re.sub(r"\bmine\b", name, cell))
+
+    assert [one for one, value in before.items() if shell.user_ns.get(one) is not value] == []
 
 
 @pytest.mark.parametrize("cell", ["%%chat -q -o mine\nHello", "%chat history frame mine", "%chat bind kept mine"])
