@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from nbtool import Chat
@@ -85,11 +87,27 @@ TYPES: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("type_", TYPES, ids=str)
 @pytest.mark.parametrize(
     "prompt", ["Is this review kind? It was lovely.", "Pick 3 of 'A' and \"B\" on 2024-02-30 for 9.5 USD."]
 )
 def test_every_type_gets_an_answer(prompt: str, type_: Any) -> None:
+    answer = Structured(type_)
+    messages = [{"role": "system", "content": ANSWER_SCHEMA_PROMPT + json.dumps(answer.schema)}]
+    body = {"model": "fast", "messages": [*messages, {"role": "user", "content": prompt}]}
+
+    answer.parse(make_plan(parse_request(body)).text)  # raises where it does not fit
+
+
+@settings(max_examples=40)
+@given(
+    type_=st.sampled_from(TYPES),
+    prompt=st.text(max_size=40)
+    | st.lists(st.sampled_from(["3", "'A'", "2024-02-30", "9.5", "-1", "true", "{"])).map(" ".join),
+)
+def test_every_type_gets_an_answer_to_any_prompt(type_: Any, prompt: str) -> None:
     answer = Structured(type_)
     messages = [{"role": "system", "content": ANSWER_SCHEMA_PROMPT + json.dumps(answer.schema)}]
     body = {"model": "fast", "messages": [*messages, {"role": "user", "content": prompt}]}

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.settings import data_dir
@@ -391,6 +393,8 @@ DATA = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.promise("below-the-folder")
 @pytest.mark.parametrize("name", KEPT_APART)
 def test_a_file_of_secrets_and_its_copies_are_not_read(data: Path, name: str) -> None:
@@ -401,6 +405,46 @@ def test_a_file_of_secrets_and_its_copies_are_not_read(data: Path, name: str) ->
     assert "file of secrets" in failure(harness, "read_file", path=name)
     assert "file of secrets" in failure(harness, "write_file", path=name, content="x", replace=True)
     assert Path(name).name not in run_tool(harness, "list_files", deep=True)
+
+
+COPIES = [
+    "{}",
+    "{}~",
+    "{}.bak",
+    "{}.orig",
+    "{}.old",
+    "{} (1)",
+    "{} copy",
+    "copy of {}",
+    "#{}#",
+    "{}.swp",
+    "{}.zip",
+    "{}.gz",
+]
+
+
+@pytest.mark.promise("below-the-folder")
+@settings(max_examples=40)
+@given(
+    name=st.sampled_from([name for name in KEPT_APART if "/" not in name]),
+    copies=st.lists(st.sampled_from(COPIES), max_size=1),
+    case=st.sampled_from([str, str.upper, str.title]),
+    folder=st.sampled_from(["", "sub/", "a b/c/"]),
+)
+def test_no_copy_of_a_file_of_secrets_is_read_in_any_case_and_folder(
+    tmp_path_factory: pytest.TempPathFactory, name: str, copies: list[str], case: Callable[[str], str], folder: str
+) -> None:
+    root = tmp_path_factory.mktemp("data")
+    for copy in copies:
+        name = copy.format(name)
+    path = root / f"{folder}{case(name)}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("SENTINEL")
+
+    harness = file_harness(root)
+
+    assert "file of secrets" in failure(harness, "read_file", path=f"{folder}{case(name)}")
+    assert path.name not in run_tool(harness, "list_files", deep=True)
 
 
 @pytest.mark.parametrize("name", DATA)

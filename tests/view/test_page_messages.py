@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.view.message_fields import REASON_LIMIT, TEXT_LIMIT
 from nbtool.view.page_messages import NAME_LIMIT, TURN_ACTIONS, BindRequest, TurnMessage, parse_message
@@ -77,6 +79,8 @@ def test_what_is_to_be_done_with_a_turn_is_accepted(action: TurnAction) -> None:
     assert parse_content(message("act", action=action)) == TurnMessage("act", "p-1", action=action)
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "content",
     [
@@ -110,3 +114,39 @@ def test_what_is_to_be_done_with_a_turn_is_accepted(action: TurnAction) -> None:
 )  # fmt: skip
 def test_anything_else_is_ignored(content: Any) -> None:
     assert parse_content(content) is None
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=4,
+)
+MESSAGES: list[dict[str, Any]] = [
+    message("hello"), message("stop_call", call_id="c1"), message("act", action="rerun"),
+    message("approve", digest=DIGEST, arguments={"a": 1}), message("deny", digest=DIGEST, reason="no"),
+    message("release", digest=DIGEST, text="x"), message("bind", call_id="c1", name="prices", replace=True),
+]  # fmt: skip
+
+
+@settings(max_examples=100)
+@given(content=json_values, fields=st.dictionaries(st.text(max_size=6), json_values, min_size=1, max_size=2))
+def test_no_content_of_another_form_is_a_message(content: Any, fields: dict[str, Any]) -> None:
+    assert parse_content(content) is None
+    for one in MESSAGES:
+        assert parse_content(one) is not None
+        if not fields.keys() & {*one, "version", "remember"}:
+            assert parse_content(one | fields) is None
+
+
+@settings(max_examples=150)
+@given(one=st.sampled_from(MESSAGES), data=st.data())
+def test_a_message_without_one_of_its_fields_or_of_another_turn_is_none(
+    one: dict[str, Any], data: st.DataObject
+) -> None:
+    needed = data.draw(
+        st.sampled_from([name for name in one if name in ("v", "turn", "nonce", "id", "kind", "digest")])
+    )
+    value = data.draw(json_values.filter(lambda value: value != one[needed]))
+    assert parse_content({name: field for name, field in one.items() if name != needed}) is None
+    if needed in ("v", "turn", "nonce"):
+        assert parse_content(one | {needed: value}) is None

@@ -7,6 +7,8 @@ import random
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from nbtool.blocks.render import markdown
@@ -68,6 +70,8 @@ def test_a_reply_has_no_mentions() -> None:
     assert rewrite("See $`birds`.") == "See \\$`birds`."
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("seed", range(20))
 def test_no_text_leaves_its_place(seed: int) -> None:
     chance = random.Random(seed)
@@ -75,6 +79,24 @@ def test_no_text_leaves_its_place(seed: int) -> None:
         text = "".join(chance.choice(FRAGMENTS) for _ in range(chance.randrange(1, 30)))
         check(rewrite(text), text)
         check(rewrite(text, has_mentions=True), text)
+
+
+@settings(max_examples=120)
+@given(
+    text=st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=20).map("".join), is_prompt=st.booleans()
+)
+def test_no_composition_of_markup_leaves_its_place(text: str, is_prompt: bool) -> None:
+    check(rewrite(text, has_mentions=is_prompt), text)
+
+
+@settings(max_examples=200)
+@given(text=st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40) | st.sampled_from(FRAGMENTS))
+def test_an_escaped_text_is_read_back_letter_by_letter(text: str) -> None:
+    (paragraph,) = [token for token in MarkdownIt("commonmark").parse(f"so {escape(text)} .") if token.type == "inline"]
+
+    assert {child.type for child in paragraph.children or ()} <= {"text", "text_special", "softbreak"}
+    if text.isprintable():
+        assert "".join(child.content for child in paragraph.children or ()) == f"so {text} ."
 
 
 def check(written: str, text: str) -> None:

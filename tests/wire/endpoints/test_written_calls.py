@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool import Chat, tool
 from nbtool.chat.turn import Turn
@@ -65,6 +67,8 @@ def warnings(turn: Turn) -> list[str]:
     return [notice.text for notice in turn.notices if notice.level == "warning"]
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("mode", ["native", "auto"])
 @pytest.mark.parametrize("form", HIDDEN)
 def test_a_call_in_the_text_is_reported_with_the_way_out(form: str, mode: Any) -> None:
@@ -72,6 +76,26 @@ def test_a_call_in_the_text_is_reported_with_the_way_out(form: str, mode: Any) -
 
     assert (turn.status, turn.calls, RUNS) == ("completed", [], [])
     assert turn.text.strip() == HIDDEN[form].strip()
+    assert all("--tool-mode prompted" in notice for notice in warnings(turn))
+
+
+@settings(max_examples=20)
+@given(
+    form=st.sampled_from(sorted(HIDDEN)),
+    mode=st.sampled_from(["native", "auto"]),
+    before=st.sampled_from(["", "Well.\n\n", "I look it up.\n"]),
+    behind=st.sampled_from(["", "\n\nSo it is.", "\n"]),
+)
+def test_a_call_anywhere_in_the_text_does_not_run_and_stays_in_it(
+    form: str, mode: Any, before: str, behind: str
+) -> None:
+    clear_adaptations()
+    reply = f"{before}{HIDDEN[form]}{behind}"
+
+    turn = ask(reply, tool_mode=mode)
+
+    assert (turn.status, turn.calls, RUNS) == ("completed", [], [])
+    assert turn.text.strip() == reply.strip()
     assert all("--tool-mode prompted" in notice for notice in warnings(turn))
 
 

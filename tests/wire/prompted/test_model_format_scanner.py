@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -68,6 +69,8 @@ def calls(found: Iterable[TextSegment | CallSegment]) -> list[tuple[str, dict[st
     return [(call.name, call.args) for piece in found if isinstance(piece, CallSegment) for call in piece.calls]
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize(("marks", "bare"), SETTINGS)
 def test_every_cut_in_two_gives_the_same(text: str, marks: Sequence[Delimiter], bare: bool) -> None:
@@ -76,6 +79,23 @@ def test_every_cut_in_two_gives_the_same(text: str, marks: Sequence[Delimiter], 
     assert whole(expected) == text
     for cut in range(len(text) + 1):
         assert scan([text[:cut], text[cut:]], delimiters=marks, allow_undelimited=bare) == expected
+
+
+@given(
+    parts=st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3),
+    setting=st.sampled_from(SETTINGS),
+    shares=st.lists(st.floats(0, 1), max_size=4),
+)
+def test_every_cut_gives_the_same_with_all_marks_of_calls(
+    parts: list[str], setting: tuple[Sequence[Delimiter], bool], shares: list[float]
+) -> None:
+    text, (marks, bare) = "".join(parts), setting
+    cut_at = [0, *sorted(int(share * len(text)) for share in shares), len(text)]
+    expected = scan([text], delimiters=marks, allow_undelimited=bare)
+
+    assert whole(expected) == text
+    pieces = [text[begin:end] for begin, end in pairwise(cut_at)]
+    assert scan(pieces, delimiters=marks, allow_undelimited=bare) == expected
 
 
 @pytest.mark.parametrize("text", TEXTS)

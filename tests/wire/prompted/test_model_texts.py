@@ -39,6 +39,8 @@ def test_there_are_many_texts() -> None:
     assert len(RUN) + len(HIDDEN) + len(PROSE) >= 150
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("how", RUN)
 def test_the_own_block_runs_however_it_is_rendered(how: str) -> None:
     pieces = scan(RUN[how])
@@ -49,6 +51,8 @@ def test_the_own_block_runs_however_it_is_rendered(how: str) -> None:
     assert source(pieces) == RUN[how]
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("how", HIDDEN)
 def test_what_only_looks_like_a_call_is_hidden_and_does_not_run(how: str) -> None:
     pieces = scan(HIDDEN[how])
@@ -57,6 +61,58 @@ def test_what_only_looks_like_a_call_is_hidden_and_does_not_run(how: str) -> Non
     assert any(isinstance(piece, MalformedSegment) for piece in pieces)
     assert not any(mark in shown(pieces) for mark in ("ticker", "arguments", "tool_call", "<|", WORD, "call>"))
     assert source(pieces) == HIDDEN[how]
+
+
+answers = st.sampled_from(["", "Well.\n\n", "I look it up, and then I know.\n", "\n"])
+
+
+@settings(max_examples=100)
+@given(how=st.sampled_from(sorted(HIDDEN)), before=answers, cuts=st.lists(st.integers(0, 500), max_size=3))
+def test_what_only_looks_like_a_call_is_hidden_behind_any_answer_and_in_any_pieces(
+    how: str, before: str, cuts: list[int]
+) -> None:
+    text = before + HIDDEN[how]
+    pieces = scan(*pieces_of(text, cuts))
+
+    assert names_of(pieces) == []
+    assert any(isinstance(piece, MalformedSegment) for piece in pieces)
+    assert not any(mark in shown(pieces) for mark in ("ticker", "arguments", "tool_call", "<|", WORD, "call>"))
+    assert source(pieces) == text
+
+
+@settings(max_examples=80)
+@given(how=st.sampled_from(sorted(RUN)), before=answers, cuts=st.lists(st.integers(0, 500), max_size=3))
+def test_the_own_block_runs_behind_any_answer_and_in_any_pieces(how: str, before: str, cuts: list[int]) -> None:
+    text = before + RUN[how]
+    pieces = scan(*pieces_of(text, cuts))
+
+    assert names_of(pieces) in (["price"], ["run_python"])
+    assert "price" not in shown(pieces)
+    assert source(pieces) == text
+
+
+@settings(max_examples=80)
+@given(how=st.sampled_from(sorted(RUN)), share=st.floats(0, 1, exclude_max=True))
+def test_nothing_runs_of_the_first_part_of_a_call(how: str, share: float) -> None:
+    text = RUN[how]
+    start = text.lower().index(WORD) + len(WORD)
+    part = text[: start + int(share * (len(text.rstrip()) - start))]
+
+    if names_of(scan(part, complete=False)):
+        assert part.count("}") >= text.count("}") - 1 or part.rstrip().endswith((")", "]", ">"))
+
+
+@settings(max_examples=80)
+@given(
+    text=st.lists(
+        st.sampled_from([one for one in HIDDEN.values() if WORD not in one]) | st.text(max_size=9), max_size=4
+    ).map("\n".join)
+)
+def test_without_tools_every_text_is_an_answer(text: str) -> None:
+    scanner = FencedScanner(WORD, ())
+    pieces = [*scanner.feed(text), *scanner.close()]
+
+    assert "".join(piece.text for piece in pieces if isinstance(piece, TextSegment)) == text
 
 
 @pytest.mark.parametrize("how", PROSE)
@@ -104,6 +160,8 @@ def test_without_the_word_of_the_chat_nothing_runs(text: str) -> None:
     assert names_of(scan(text.replace(WORD, "call-00000000"))) == []
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("text", RUN.values())
 def test_nothing_runs_of_a_reply_that_was_cut_anywhere_in_its_call(text: str) -> None:
     start = text.lower().index(WORD) + len(WORD)
@@ -122,6 +180,8 @@ def test_an_answer_behind_a_block_without_end_is_shown(tail: str) -> None:
     assert shown(pieces).strip() == answer
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("how", HIDDEN)
 def test_without_tools_nothing_looks_like_a_call(how: str) -> None:
     scanner = FencedScanner(WORD, ())

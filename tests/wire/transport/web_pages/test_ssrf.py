@@ -3,6 +3,8 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbtool.wire.transport.web_pages.ssrf import is_public
 
@@ -29,9 +31,45 @@ def test_there_are_at_least_sixty_closed_forms() -> None:
     assert len(set(CLOSED)) >= 60
 
 
+@pytest.mark.nightly
+@pytest.mark.rest
 @pytest.mark.parametrize("text", CLOSED)
 def test_this_machine_its_networks_and_its_cloud_are_closed(text: str) -> None:
     assert not is_public(ipaddress.ip_address(text))
+
+
+NETWORKS = [
+    *map(ipaddress.IPv4Network, (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/4", "240.0.0.0/4",
+    )),
+    *map(ipaddress.IPv6Network, (
+        "::/96", "::ffff:0:0/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+        "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+    )),
+]  # fmt: skip
+"""Networks that IANA's registries of special addresses, and the makers of clouds, list."""
+
+
+@settings(max_examples=200)
+@given(network=st.sampled_from(NETWORKS), share=st.floats(0, 1))
+def test_every_address_of_a_special_network_is_closed(
+    network: ipaddress.IPv4Network | ipaddress.IPv6Network, share: float
+) -> None:
+    address = network[min(int(share * network.num_addresses), network.num_addresses - 1)]
+
+    assert not is_public(address)
+
+
+@settings(max_examples=200)
+@given(address=st.ip_addresses(v=4))
+def test_an_address_that_embeds_another_is_at_most_as_open(address: ipaddress.IPv4Address) -> None:
+    number = int(address)
+
+    assert is_public(ipaddress.IPv6Address((0x64FF9B << 96) | number)) is is_public(address)
+    assert not is_public(ipaddress.IPv6Address((0xFFFF << 32) | number))
+    assert not is_public(ipaddress.IPv6Address((0x2002 << 112) | (number << 80)))
 
 
 @pytest.mark.parametrize("text", OPEN)
