@@ -290,11 +290,7 @@ def test_a_hostile_field_makes_an_event_or_a_line_of_why_not(name: str, value: A
 
 
 plain_json = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(st.characters(exclude_categories=("Cs",)) | st.just("\ud800"), max_size=8),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("\ud800"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
@@ -329,5 +325,7 @@ def test_any_fields_make_an_event_that_is_written_as_it_was_read_or_a_line_of_wh
         assert "\n" not in refusals[0]
         return
 
-    again = json.loads(json.dumps(dump_event(event)))
-    assert dump_event(load_event(again)) == again
+    written = dump_event(event)
+    known = {name: value for name, value in fields.items() if name in READY.keys() - {"resolved", "kind"}}
+    assert {name: json.loads(written)[name] for name in known} == known
+    assert dump_event(load_event(written)) == written

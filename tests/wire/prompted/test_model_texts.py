@@ -92,14 +92,15 @@ def test_the_own_block_runs_behind_any_answer_and_in_any_pieces(how: str, before
 
 
 @settings(max_examples=80)
-@given(how=st.sampled_from(sorted(RUN)), share=st.floats(0, 1, exclude_max=True))
+@given(how=st.sampled_from(sorted(RUN.keys() - {"a brace is missing"})), share=st.floats(0, 1, exclude_max=True))
 def test_nothing_runs_of_the_first_part_of_a_call(how: str, share: float) -> None:
     text = RUN[how]
     start = text.lower().index(WORD) + len(WORD)
     part = text[: start + int(share * (len(text.rstrip()) - start))]
 
     if names_of(scan(part, complete=False)):
-        assert part.count("}") >= text.count("}") - 1 or part.rstrip().endswith((")", "]", ">"))
+        assert part.count("{") <= part.count("}"), part
+        assert part.count("(") <= part.count(")"), part
 
 
 @settings(max_examples=80)
