@@ -92,18 +92,6 @@ def test_the_own_block_runs_behind_any_answer_and_in_any_pieces(how: str, before
 
 
 @settings(max_examples=80)
-@given(how=st.sampled_from(sorted(RUN.keys() - {"a brace is missing"})), share=st.floats(0, 1, exclude_max=True))
-def test_nothing_runs_of_the_first_part_of_a_call(how: str, share: float) -> None:
-    text = RUN[how]
-    start = text.lower().index(WORD) + len(WORD)
-    part = text[: start + int(share * (len(text.rstrip()) - start))]
-
-    if names_of(scan(part, complete=False)):
-        assert part.count("{") <= part.count("}"), part
-        assert part.count("(") <= part.count(")"), part
-
-
-@settings(max_examples=80)
 @given(
     text=st.lists(
         st.sampled_from([one for one in HIDDEN.values() if WORD not in one]) | st.text(max_size=9), max_size=4
@@ -161,8 +149,6 @@ def test_without_the_word_of_the_chat_nothing_runs(text: str) -> None:
     assert names_of(scan(text.replace(WORD, "call-00000000"))) == []
 
 
-@pytest.mark.nightly
-@pytest.mark.rest
 @pytest.mark.parametrize("text", RUN.values())
 def test_nothing_runs_of_a_reply_that_was_cut_anywhere_in_its_call(text: str) -> None:
     start = text.lower().index(WORD) + len(WORD)
