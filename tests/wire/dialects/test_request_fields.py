@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -107,11 +108,14 @@ def test_no_option_sets_a_field_that_is_written(wire: str, name: str, value: Any
         assert "\n" not in str(caught.value)
 
 
+CASES: list[Callable[[str], str]] = [str, str.upper, str.capitalize]
+
+
 @st.composite
 def any_spelling(draw: st.DrawFn, name: str) -> str:
     """Write the words of a name in any case, joined by anything that joins words, between spaces."""
     words = re.findall(r"[A-Z]?[a-z]+", name)
-    cases = draw(st.lists(st.sampled_from([str, str.upper, str.capitalize]), min_size=len(words), max_size=len(words)))
+    cases = draw(st.lists(st.sampled_from(CASES), min_size=len(words), max_size=len(words)))
     joined = draw(st.sampled_from(["", "_", "-"])).join(case(word) for case, word in zip(cases, words, strict=True))
     return f"{draw(st.sampled_from(['', ' ', chr(9)]))}{joined}{draw(st.sampled_from(['', ' ', '[]']))}"
 
