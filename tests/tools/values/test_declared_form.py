@@ -36,7 +36,7 @@ from pydantic import (
 )
 
 from nbtool.messages import Media
-from nbtool.tools.values.declared_form import declared_form
+from nbtool.tools.values.declared_form import MAX_CELLS, declared_form
 from nbtool.tools.values.model_text import format_error, printed_text, render
 
 T = TypeVar("T")
@@ -422,3 +422,27 @@ def test_a_dataclass_is_read_where_pydantic_is_not_loaded(monkeypatch: pytest.Mo
     monkeypatch.delitem(sys.modules, "pydantic")
 
     assert json.loads(render(Holder(3)).text) == {"user": 3}
+
+
+class Account(BaseModel):
+    name: str
+    pin: str = Field(exclude=True)
+
+
+@pytest.mark.promise("withheld")
+@pytest.mark.parametrize("column", [[Account(name="ada", pin="4711")], ["ada", Account(name="ada", pin="4711")]])
+def test_what_a_class_excludes_is_not_in_the_table_of_an_error(column: list[object]) -> None:
+    table = pd.DataFrame({"account": pd.Series(column, dtype=object)})
+    index = pd.Series([1], index=pd.Index([Account(name="ada", pin="4711")], dtype=object))
+
+    for value in (ValueError("no", table), ValueError("no", index), KeyError(np.array(column, dtype=object))):
+        assert "4711" not in render(value).text
+
+
+def test_a_table_with_more_objects_than_are_looked_at_is_described_in_an_error() -> None:
+    column = pd.Series(["x"] * MAX_CELLS, dtype=object)
+
+    assert "0        x" in render(ValueError("no", pd.DataFrame({"name": column}))).text
+    assert (
+        "DataFrame, 100,001 rows" in render(ValueError("no", pd.DataFrame({"name": [*column, "y"]}, dtype=object))).text
+    )
