@@ -70,9 +70,9 @@ def test_with_its_tool_in_the_notebook_it_works(
     shell.run_cell(PRICE)
     actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert "continues here as 'main': 1 turn on its line." in actual
-    assert "Tools added again: price." in actual
-    assert "no turn begins" not in actual
+    assert "'main': 1 turn" in actual
+    assert list(shell.magics_manager.registry["ChatMagics"].chats["main"].tools.tools()) == ["price"]
+    assert "UsageError" not in actual
     tree = shell.magics_manager.registry["ChatMagics"].chats["main"].tree
     said_now = {"rerun": (1, 2), "edit": (2, 1)}.get(button, (1, 1))
     assert (len(tree.roots), len(tree.roots[0].versions)) == said_now
@@ -83,7 +83,8 @@ def test_a_result_of_an_earlier_kernel_is_bound_as_the_journal_has_it(
 ) -> None:
     said = run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
 
-    assert "Bound price_1_result in the notebook: as the model saw it, a value of type float." in said
+    assert "price_1_result" in said
+    assert "float" in said
     assert shell.user_ns["price_1_result"] == 1.5
     assert "Bound price_1_result" in run_cell(shell, WRITTEN["bind"].format(turn=yesterday), capsys)
     shell.run_cell("price_1_result = 'mine'")
@@ -111,8 +112,9 @@ def test_of_an_object_the_text_is_bound_with_the_command_that_computes_it_again(
     turn, _ = listing_of_yesterday(shell, 20)
     said = run_cell(shell, f"%chat bind listing_1_result text --turn {turn}", capsys)
 
-    assert "Only the text that the model saw is left: `text` is a str.\n" in said
-    assert f"Run the cell that defines listing; then `%chat code {short_id(turn)}` writes the calls of its turn" in said
+    assert "`text`" in said
+    assert "defines listing" in said
+    assert f"`%chat code {short_id(turn)}`" in said
     assert shell.user_ns["text"] == "AAPL at length. " * 20
 
 
@@ -125,7 +127,8 @@ def test_the_text_of_a_table_says_that_it_is_none(shell: Any, capsys: pytest.Cap
 
     said = run_cell(shell, f"%chat bind warm_1_result --turn {turn}", capsys)
 
-    assert "\nOnly the text that the model saw is left: `warm_1_result` is a str, not a DataFrame.\n" in said
+    assert "`warm_1_result`" in said
+    assert "DataFrame" in said
     assert shell.user_ns["warm_1_result"].startswith("DataFrame, 2 rows by 1 column")
 
 
@@ -141,9 +144,10 @@ def test_a_result_that_the_model_saw_in_part_names_the_steps_that_compute_it_aga
     shell.run_cell(line)
     shell.run_cell(shell.rl_next_input)
 
-    assert f"Run the cell that defines listing; then `{line}` writes the calls of its turn as a cell" in said
-    assert f"`{line}` writes the calls" in after
-    assert "Run the cell" not in after
+    assert "defines listing" in said
+    assert f"`{line}`" in said
+    assert f"`{line}`" in after
+    assert "defines listing" not in after
     assert "listing_1_result" not in shell.user_ns
     assert shell.user_ns["r1"] == "AAPL at length. " * 2_000
 
@@ -181,14 +185,16 @@ def test_a_document_of_an_earlier_chat_says_which_sounds_are_gone(
     again = run_command(shell, "export json later.json", capsys)
     notebook = run_command(shell, "export ipynb later.ipynb", capsys)
 
-    assert here == "Written: here.md, with 1 image or sound in here_files\n"
+    assert "1 image" in here
+    assert "here_files" in here
     assert "not here" not in Path("here.md").read_text()
-    assert later == "Written: later.md; 1 image or sound of an earlier kernel could not be written\n"
-    assert "\\[1 image or sound of this result is not here:" in Path("later.md").read_text()
+    assert "1 image" in later
+    assert "later_files" not in later
+    assert "1 image" in Path("later.md").read_text()
     assert '"media_unsaved": 1' in Path("later.json").read_text()
     assert again == "Written: later.json\n"
-    assert notebook == "Written: later.ipynb; 1 image or sound of an earlier kernel could not be written\n"
-    assert "1 image or sound of this result is not here" in Path("later.ipynb").read_text()
+    assert "1 image" in notebook
+    assert "1 image" in Path("later.ipynb").read_text()
 
 
 def write_notebook(path: Path, *bundles: Any) -> None:
@@ -213,8 +219,8 @@ def test_a_document_of_an_earlier_chat_has_the_figures_that_the_saved_notebook_h
     later = run_command(shell, "export md later.md", capsys)
     notebook = run_command(shell, "export ipynb later.ipynb", capsys)
 
-    assert here == "Written: here.md, with 1 image or sound in here_files\n"
-    assert later == "Written: later.md, with 1 image or sound in later_files\n"
+    assert "here_files" in here
+    assert "later_files" in later
     assert notebook == "Written: later.ipynb\n"
     assert Path("later_files/figure-1.png").read_bytes() == Path("here_files/figure-1.png").read_bytes() == PNG
     assert Path("later.md").read_text().replace("later", "here") == Path("here.md").read_text()
@@ -285,7 +291,7 @@ def test_a_result_of_this_kernel_is_bound_by_the_button_of_a_saved_turn(
     shell.run_cell("%%chat -q -m practice:fast -t price -o answer --approve auto\nUse &`price` for AAPL.")
     said = run_cell(shell, WRITTEN["bind"].format(turn=shell.user_ns["answer"].turn_id), capsys)
 
-    assert said == "Bound price_1_result in the notebook.\n"
+    assert "price_1_result" in said
     assert shell.user_ns["price_1_result"] == 1.5
 
 
@@ -294,7 +300,7 @@ def test_the_notice_that_a_chat_continues_is_printed_although_the_command_fails(
 ) -> None:
     said = run_cell(shell, f"%chat bind unknown_result --turn {yesterday}", capsys)
 
-    assert "continues here as 'main': 1 turn on its line." in said
+    assert "'main': 1 turn" in said
     assert "UsageError" in said
 
 
@@ -313,7 +319,7 @@ def test_the_code_of_an_earlier_turn_is_written_without_continuing_its_chat(
     shell.run_cell(shell.rl_next_input)
 
     chat = short_id(started)
-    assert f"This turn is of {chat}, which is only read: `%chat open {chat}` continues it." in said
+    assert f"`%chat open {chat}`" in said
     assert "lost" not in said
     assert shell.user_ns["r1"] == 1.5
     assert before.items() <= after.items()
@@ -326,7 +332,7 @@ def test_the_code_of_an_earlier_turn_says_which_functions_it_needs(
 ) -> None:
     said = run_cell(shell, WRITTEN["code"].format(turn=yesterday), capsys)
 
-    assert "Run the cell that defines price; then run this command again." in said
+    assert "defines price" in said
 
 
 @pytest.mark.parametrize("button", CONTINUING)
@@ -335,11 +341,8 @@ def test_without_its_tool_it_says_which_is_missing(
 ) -> None:
     actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert (
-        "Missing: the tool price. Run the cell that defines price; then the next cell of this chat uses them again."
-        in actual
-    )
-    assert "no turn begins" not in actual
+    assert "defines price" in actual
+    assert "UsageError: No" not in actual
 
 
 @pytest.mark.parametrize("button", CONTINUING)
@@ -354,9 +357,12 @@ def test_in_a_chat_that_has_turns_of_its_own_the_earlier_one_continues_beside_it
     again = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
     chats = shell.magics_manager.registry["ChatMagics"].chats
 
-    assert f"{short_id(started)} continues here as 'earlier2': 1 turn on its line. Tools added again: price." in actual
-    assert "Cells without `-c` stay with 'main'; `%chat open earlier2` changes that." in actual
-    assert "This turn is of the chat 'earlier2', so it is used here." in again
+    assert actual.startswith(f"{short_id(started)} ")
+    assert "'earlier2': 1 turn" in actual
+    assert list(chats["earlier2"].tools.tools()) == ["price"]
+    assert "`%chat open earlier2`" in actual
+    assert "'earlier2'" in again
+    assert f"{short_id(started)} " not in again
     assert [node.turn.prompt.text for node in chats["main"].tree.active_path] == ["Good morning"]
     assert chats["earlier2"].chat_id == started
     said_now = {"rerun": (1, 3), "edit": (3, 1)}.get(button, (1, 1))
@@ -370,7 +376,8 @@ def test_a_deleted_turn_is_not_continued_a_second_time(
 
     actual = run_cell(shell, WRITTEN["rerun"].format(turn=yesterday), capsys)
 
-    assert f"The turn {yesterday} was deleted. `%chat undo` restores what was deleted last." in actual
+    assert yesterday in actual
+    assert "`%chat undo`" in actual
     assert list(shell.magics_manager.registry["ChatMagics"].chats) == ["main"]
 
 
@@ -385,7 +392,7 @@ def test_a_tool_that_is_defined_after_the_chat_was_opened_is_there_at_its_next_t
     after = run_cell(shell, "%%chat -q --approve deny\nUse &`price` for MSFT.", capsys)
 
     assert "added again" not in before
-    assert said.count("Tools added again: price.") == 1
+    assert said.count("again: price") == 1
     assert [call.status for call in shell.user_ns["answer"].calls] == ["denied"]  # it asks as any tool of this kernel
     assert "added again" not in after
 
@@ -425,8 +432,8 @@ def test_where_the_journal_is_gone_it_says_what_to_do(
     run_command(shell, "history erase all", capsys)
     actual = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert f"The turn {yesterday} is neither in this chat nor in the journal." in actual
-    assert "Run its cell again, or `%chat open FILE` if you exported it." in actual
+    assert yesterday in actual
+    assert "`%chat open FILE`" in actual
 
 
 def test_a_tool_that_comes_with_nbtool_is_listed_with_the_name_of_its_toolset(
@@ -439,7 +446,7 @@ def test_a_tool_that_comes_with_nbtool_is_listed_with_the_name_of_its_toolset(
     capsys.readouterr()
 
     said = run_cell(shell, f"%chat switch {turn}", capsys)
-    assert "Missing: the tool run_python. Add `-t nbtool:python` to the cell (or run the cell that defines" in said
+    assert "`-t nbtool:python`" in said
 
 
 def chat_of(shell: Any) -> Any:
@@ -455,10 +462,11 @@ def test_a_turn_is_not_replayed_without_its_tools_and_finds_them_once_they_are_d
     shell.run_cell(PRICE)
     again = run_cell(shell, f"%%chat --{action} {yesterday} --approve auto", capsys)
 
-    assert "This turn had the tool price, missing in this chat; nothing was sent." in refused
-    assert "Run the cell that defines price; then run this cell again. `-t !price` runs it without." in refused
+    assert "price, missing" in refused
+    assert "defines price" in refused
+    assert "`-t !price`" in refused
     assert versions == 1
-    assert "Tools added again: price." in again
+    assert "again: price" in again
     last = chat_of(shell).tree.roots[0].versions[-1]
     assert [(call.name, call.status) for call in last.calls] == [("price", "ok")]
 
@@ -481,7 +489,7 @@ def test_a_tool_that_was_offered_and_never_called_is_looked_for_too(
     shell.user_ns.pop("price")
     shell.run_line_magic("reload_ext", "nbtool")
 
-    assert "had the tool price" in run_cell(shell, f"%%chat --rerun {turn}", capsys)
+    assert "price, missing" in run_cell(shell, f"%%chat --rerun {turn}", capsys)
 
 
 @pytest.fixture
@@ -507,16 +515,13 @@ def test_variables_that_exist_by_the_same_name_are_exposed_again_by_reference_al
     shell.run_cell("penguins, given, readable, hidden = [1, 2], {'a': 1}, [3], [4]")
     actual = run_cell(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
 
-    assert (
-        "Exposed again, by reference: given, penguins, readable; their values cannot be read until `--read NAME`"
-        in actual
-    )
+    assert "`--read NAME`" in actual
     assert {entry.name: entry.is_readable for entry in chat_of(shell).exposed_variables()} == {
         "given": False,
         "penguins": False,
         "readable": False,
     }
-    assert "no longer exists" not in "".join(call.shown for call in chat_of(shell).tree.active_path[-1].turn.calls)
+    assert {call.status for call in chat_of(shell).tree.active_path[-1].turn.calls} == {"ok"}
 
 
 def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_counted(
@@ -524,17 +529,16 @@ def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_cou
 ) -> None:
     actual = run_command(shell, f"switch {with_frames}", capsys)
 
-    assert "Missing: the tool price and the variables given, penguins, readable. Run the cells that define" in actual
+    assert "tool price" in actual
+    assert "penguins, readable" in actual
     assert "_result" not in actual
-    assert "result was lost with the earlier kernel." in actual
+    assert "1 result " in actual
     refused = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
-    assert "had the variables given, penguins, readable, missing in this chat" in refused
+    assert "penguins, readable" in refused
+    assert len(chat_of(shell).tree.roots[0].versions) == 1
     shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
-    again = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
-    assert (
-        "Exposed again, by reference: given, penguins, readable; their values cannot be read until `--read NAME`"
-        in again
-    )
+    run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
+    assert {entry.name for entry in chat_of(shell).exposed_variables()} == {"given", "penguins", "readable"}
 
 
 def test_a_variable_that_is_hidden_in_this_kernel_stays_hidden(
@@ -565,4 +569,4 @@ def test_a_function_in_other_letters_comes_back_under_its_own_name(
     there = run_cell(shell, cell, capsys)
 
     assert "that defines größe" in missing
-    assert "Tools added again: größe." in there
+    assert "added again: größe" in there
