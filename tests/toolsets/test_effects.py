@@ -98,7 +98,9 @@ def test_what_is_too_long_to_compare_says_so(
 
     person = run_with_approver(tmp_path, name, Person(), path="a.md", **arguments)
 
-    assert ["a.md is too long to compare line by line" in question.effect for question in person.questions] == [True]
+    assert [question.effect.startswith("a.md ") and "\n@@" not in question.effect for question in person.questions] == [
+        True
+    ]
 
 
 def test_shuffled_lines_are_asked_about_with_the_old_and_the_new_text(tmp_path: Path) -> None:
@@ -142,8 +144,8 @@ def test_an_edit_that_cannot_be_made_is_asked_about_with_the_reason_for_the_pers
     person = run_with_approver(tmp_path, "edit_file", Person(), path="a.md", old="two", new="three")
 
     (question,) = person.questions
-    assert question.effect.startswith("This call would fail: ")
-    assert "does not occur" in question.effect or "occurs" in question.effect
+    assert "@@" not in question.effect
+    assert "occur" in question.effect
     assert (tmp_path / "a.md").read_text() == "one\n"
 
 
@@ -161,6 +163,4 @@ def test_a_preview_that_raises_is_named_on_the_card() -> None:
     previewed = replace(plain, preview_effect=preview)
     Chat(wire=ScriptedWire([call("change", n=1), "Done."]), tools=[previewed], approver=person).send("Go.")
 
-    assert [question.effect for question in person.questions] == [
-        "What this call would change cannot be shown (ValueError)."
-    ]
+    assert ["(ValueError)" in question.effect for question in person.questions] == [True]

@@ -123,18 +123,16 @@ def test_no_path_of_the_corpus_is_read_written_edited_or_listed(
     assert tree(data.parent) == before
 
 
-def test_the_words_say_what_is_wrong(data: Path) -> None:
+def test_a_refusal_names_the_path_or_the_kind_of_file(data: Path) -> None:
     harness = file_harness(data)
 
-    assert (
-        failure(harness, "read_file", path="../a") == "'../a' contains '..': only paths below the folder are allowed."
-    )
-    assert "is not a path below the folder" in failure(harness, "read_file", path="/etc/passwd")
-    assert "is outside the folder" in failure(harness, "read_file", path="to_secret")
-    assert "looks like a file of secrets" in failure(harness, "read_file", path="to_env")
-    assert "controls this notebook" in failure(harness, "write_file", path=".git/hooks/x", content="")
-    assert failure(harness, "read_file", path="none.txt") == "There is no 'none.txt'."
-    assert failure(harness, "read_file", path="sub") == "'sub' is a folder."
+    assert "'..'" in failure(harness, "read_file", path="../a")
+    assert "/etc/passwd" in failure(harness, "read_file", path="/etc/passwd")
+    assert "outside" in failure(harness, "read_file", path="to_secret")
+    assert "secrets" in failure(harness, "read_file", path="to_env")
+    assert "notebook" in failure(harness, "write_file", path=".git/hooks/x", content="")
+    assert "'none.txt'" in failure(harness, "read_file", path="none.txt")
+    assert "folder" in failure(harness, "read_file", path="sub")
 
 
 def test_links_that_stay_inside_are_followed(data: Path) -> None:
@@ -151,7 +149,7 @@ def test_links_that_stay_inside_are_followed(data: Path) -> None:
 @pytest.mark.parametrize("given", ["/", "/proc", "/proc/self", "/sys", "/dev", "no such folder", "a\0b"])
 def test_some_folders_are_given_to_nobody(given: str, data: Path) -> None:
     if given == "/":
-        assert "is not accessible to tools" in failure(file_harness(Path("/")), "read_file", path="proc/self/environ")
+        assert "tools" in failure(file_harness(Path("/")), "read_file", path="proc/self/environ")
         return
     with pytest.raises(BadUsage):
         files(given)
@@ -168,16 +166,17 @@ def test_the_homes_of_nbtool_and_of_the_notebook_are_closed(data: Path, monkeypa
         folder.mkdir(exist_ok=True)
         (folder / "x.toml").write_text("SENTINEL")
 
-        assert "controls this notebook" in failure(harness, "read_file", path=f"{folder.name}/x.toml")
-        assert "controls this notebook" in failure(harness, "write_file", path=f"{folder.name}/y.toml", content="x")
+        assert "SENTINEL" not in failure(harness, "read_file", path=f"{folder.name}/x.toml")
+        assert failure(harness, "write_file", path=f"{folder.name}/y.toml", content="x")
+        assert not (folder / "y.toml").exists()
 
 
 def test_pipes_and_sockets_are_no_plain_files(data: Path) -> None:
     os.mkfifo(data / "pipe")
     harness = file_harness(data)
 
-    assert failure(harness, "read_file", path="pipe") == "'pipe' is not a regular file."
-    assert failure(harness, "write_file", path="pipe", content="x", replace=True) == "'pipe' is not a regular file."
+    assert "regular file" in failure(harness, "read_file", path="pipe")
+    assert "regular file" in failure(harness, "write_file", path="pipe", content="x", replace=True)
 
 
 @pytest.mark.promise("below-the-folder")
@@ -245,7 +244,7 @@ def test_a_large_file_is_read_in_part_and_says_so_and_the_rest_is_a_reference(da
 
     record = harness.run(ask_for("read_file", path="big.txt"))
     assert record.status == "ok"
-    assert "only the first 1,000,000 of 3,000,000 bytes were read" in record.shown
+    assert "1,000,000 of 3,000,000 bytes" in record.shown
     assert len(record.shown) < 9_000
     assert harness.runtime.variables.text(record.reference).startswith("\u20ac" * 333_333 + "\n[only")
 
@@ -260,7 +259,7 @@ def test_what_is_no_text_is_not_read(data: Path, content: bytes) -> None:
 def test_a_private_key_is_known_by_its_content_too(data: Path) -> None:
     (data / "notes.txt").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nSENTINEL\n")
 
-    assert "contains a private key" in failure(file_harness(data), "read_file", path="notes.txt")
+    assert "private key" in failure(file_harness(data), "read_file", path="notes.txt")
 
 
 def test_writing_asks_each_time_and_shows_the_content(data: Path) -> None:
@@ -302,7 +301,7 @@ def test_a_new_file_gets_its_folders_and_an_old_one_is_replaced_only_on_request(
     assert (
         run_tool(harness, "write_file", path="out/deep/r.md", content="# R\n") == "Wrote out/deep/r.md: 4 characters."
     )
-    assert "use replace=true to replace it" in failure(harness, "write_file", path="out/deep/r.md", content="x")
+    assert "replace=true" in failure(harness, "write_file", path="out/deep/r.md", content="x")
     (data / "out/deep/r.md").chmod(0o640)
     run_tool(harness, "write_file", path="out/deep/r.md", content="new", replace=True)
     assert (data / "out/deep/r.md").read_text() == "new"
@@ -313,9 +312,7 @@ def test_a_new_file_gets_its_folders_and_an_old_one_is_replaced_only_on_request(
 def test_what_is_too_large_or_no_text_is_not_written(data: Path) -> None:
     harness = file_harness(data)
 
-    assert "up to 1,000,000 can be written" in failure(
-        harness, "write_file", path="x", content="\u20ac" * (MAX_WRITE_BYTES // 3 + 1)
-    )
+    assert "1,000,000" in failure(harness, "write_file", path="x", content="\u20ac" * (MAX_WRITE_BYTES // 3 + 1))
     assert "NUL" in failure(harness, "write_file", path="x", content="a\0b")
     assert not (data / "x").exists()
 
@@ -328,7 +325,7 @@ def test_an_edit_replaces_what_occurs_exactly_once(data: Path) -> None:
     assert (data / "b.txt").read_bytes() == "\ufeffone\r\n2\r\n3\r\n".encode()
     assert "occurs 2 times" in failure(harness, "edit_file", path="a.txt", old="e\n", new="")
     for old in ("four", ""):
-        assert "does not occur" in failure(harness, "edit_file", path="a.txt", old=old, new="x")
+        assert "occur" in failure(harness, "edit_file", path="a.txt", old=old, new="x")
 
 
 def test_a_list_names_files_with_sizes_and_leaves_out_what_is_closed(data: Path) -> None:
@@ -349,7 +346,7 @@ def test_a_long_list_is_cut_and_says_so(data: Path) -> None:
         (data / "sub" / f"{number:04}.txt").touch()
 
     record = file_harness(data).run(ask_for("list_files", path="sub"))
-    assert record.shown.endswith("[500 listed; there are more: use a folder or a pattern]")
+    assert "[500 listed;" in record.shown
 
 
 def test_a_toolset_recreated_over_the_same_folder_has_the_same_tools(data: Path) -> None:
@@ -402,8 +399,8 @@ def test_a_file_of_secrets_and_its_copies_are_not_read(data: Path, name: str) ->
     (data / name).write_text("SENTINEL")
     harness = file_harness(data)
 
-    assert "file of secrets" in failure(harness, "read_file", path=name)
-    assert "file of secrets" in failure(harness, "write_file", path=name, content="x", replace=True)
+    assert "secrets" in failure(harness, "read_file", path=name)
+    assert "secrets" in failure(harness, "write_file", path=name, content="x", replace=True)
     assert Path(name).name not in run_tool(harness, "list_files", deep=True)
 
 
@@ -524,11 +521,9 @@ def test_a_file_that_holds_a_secret_is_not_read_whatever_it_is_called(data: Path
     (data / "notes.md").write_text(f"first\n{EXAMPLES[kind]}\nSENTINEL\n")
     harness = file_harness(data)
 
-    assert f"contains {kind} and was not read" in failure(harness, "read_file", path="notes.md")
-    assert f"contains {kind} and was not read" in failure(harness, "read_file", path="notes.md", start=1, lines=1)
-    assert f"contains {kind} and was not read" in failure(
-        harness, "edit_file", path="notes.md", old="first", new="last"
-    )
+    assert kind in failure(harness, "read_file", path="notes.md")
+    assert kind in failure(harness, "read_file", path="notes.md", start=1, lines=1)
+    assert kind in failure(harness, "edit_file", path="notes.md", old="first", new="last")
 
 
 @pytest.mark.promise("below-the-folder")
@@ -597,4 +592,4 @@ def test_a_hostile_pattern_costs_bounded_time(data: Path, pattern: str) -> None:
 
 
 def test_a_pattern_that_is_too_long_is_refused_in_one_line(data: Path) -> None:
-    assert "at most 200 characters" in failure(file_harness(data), "list_files", pattern="*" * 201)
+    assert "200 characters" in failure(file_harness(data), "list_files", pattern="*" * 201)

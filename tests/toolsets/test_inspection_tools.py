@@ -80,11 +80,11 @@ def test_a_sample_is_spread_over_the_whole() -> None:
 def test_values_are_counted_and_the_mark_states_how_many(table: Any) -> None:
     harness = inspection_harness(t=table)
 
-    assert "[3 of 3 different values in 12,043 rows]" in run_tool(harness, "value_counts", name="t", column="n")
-    assert "[5 of 12,043 different values in" in run_tool(harness, "value_counts", name="t", column="name", most=5)
+    assert "[3 of 3 " in run_tool(harness, "value_counts", name="t", column="n")
+    assert "[5 of 12,043 " in run_tool(harness, "value_counts", name="t", column="name", most=5)
     assert ": 6,021" in run_tool(harness, "value_counts", name="t", column="gap")
     wrong = harness.run(ask_for("value_counts", name="t", column="nmae"))
-    assert (wrong.status, wrong.shown) == ("error", "There is no column 'nmae'. Columns: n, name, gap.")
+    assert (wrong.status, "n, name, gap" in wrong.shown) == ("error", True)
 
 
 def test_two_columns_of_one_name_are_no_accident() -> None:
@@ -101,10 +101,10 @@ def test_series_arrays_and_containers_are_counted_too() -> None:
     )
 
     assert run_tool(harness, "value_counts", name="s").startswith("a: 2\nb: 1\n")
-    assert run_tool(harness, "value_counts", name="a") == "1: 3\n2: 1\n[2 of 2 different values in 4 values]"
+    assert run_tool(harness, "value_counts", name="a").startswith("1: 3\n2: 1\n[2 of 2 ")
     assert run_tool(harness, "value_counts", name="o", column="k").startswith("1: 2\nNone: 1\n")
     unhashable = harness.run(ask_for("value_counts", name="o"))
-    assert unhashable.shown == "The values cannot be counted: some of them are lists, dicts or the like."
+    assert unhashable.status == "error"
 
 
 def test_wide_tables_say_how_many_columns_are_shown() -> None:
@@ -129,7 +129,7 @@ def test_columns_of_structures_are_their_keys() -> None:
     assert run_tool(harness, "columns", name="d") == "a: int\nb: str\n[2 of 2 keys]"
     assert run_tool(harness, "columns", name="l") == "k: int\n[1 of 1 keys]"
     assert run_tool(harness, "columns", name="r") == "when: int32\nmuch: float64"
-    assert harness.run(ask_for("columns", name="n")).shown == "ndarray, float64, shape (3,): it has no columns."
+    assert "shape (3,)" in harness.run(ask_for("columns", name="n")).shown
 
 
 @pytest.mark.parametrize("tool", ["head", "sample", "value_counts"])
@@ -179,7 +179,9 @@ def test_a_name_that_is_not_exposed_is_not_there() -> None:
     harness.notebook["secret"] = ["SENTINEL"]
 
     record = harness.run(ask_for("head", name="secret"))
-    assert record.shown == "There is no variable 'secret'. Variables: t."
+    assert record.status == "error"
+    assert "SENTINEL" not in record.shown
+    assert "'secret'" in record.shown
 
 
 def test_the_tools_look_at_the_variables_of_the_chat_that_calls_them() -> None:

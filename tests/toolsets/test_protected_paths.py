@@ -40,7 +40,7 @@ SECRETS = (
 
 def test_a_path_without_any_part_is_private_to_nobody() -> None:
     assert protected_reason(PurePosixPath()) == ""
-    assert protected_reason(PurePosixPath("/proc")) == "it belongs to the system"
+    assert "system" in protected_reason(PurePosixPath("/proc"))
     assert protected_reason(PurePosixPath("/home/ada/.jupyter/notebook_cookie_secret"))
 
 
@@ -53,7 +53,7 @@ def test_whatever_is_in_a_folder_of_secrets_is_private() -> None:
     paths = {name: PurePosixPath("/home/ada") / name for name in SECRETS}
     folded = [PurePosixPath(name.lower()).parts for name in SECRETS]
 
-    assert [name for name, path in paths.items() if protected_reason(path) != "it looks like a file of secrets"] == []
+    assert [name for name, path in paths.items() if "secrets" not in protected_reason(path)] == []
     assert {part for parts in folded for part in parts} >= SECRET_FOLDERS
     assert {pair for parts in folded for pair in pairwise(parts)} >= SECRET_PLACES
 

@@ -17,8 +17,9 @@ CHANGING = (
     (r"\b(chat|turn|approval|call|map)_[0-9a-f]{8,32}\b", r"\1_ID"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?UTC|Z|[+-]\d\d:?\d\d)?", "DATE"),
     (r"\b((?:127\.0\.0\.1|localhost|[\w.-]+\.(?:test|example)):)\d{4,5}\b", r"\1PORT"),
+    (r"\bpage-[0-9a-f]{12}\b", "page-ID"),
     (r"\d{4}-\d\d-\d\d", "DATE"),
-    (r"\b\d+(\.\d+)? (ms|s)\b(?= ago|,|;| ·| after|$)", r"N \2"),
+    (r"\b\d+(\.\d+)? (ms|s)\b(?= ago|,|;| ·| \(| after|$)", "TIME"),
     (r"\b\d\d,\d{3}\b(?= bytes|\.| of)", "N"),
 )
 """What is different each time, and what stands in its place."""

@@ -62,5 +62,5 @@ def test_a_question_of_a_map_in_the_background_is_decided_by_a_command(
     shell.run_cell(f"%chat -c chat approve {listed.split()[0]}")
     shell.run_cell("calls = [(one.name, one.status) for one in batch.wait().answers[0].turn.calls]")
 
-    assert "waiting: Run pay(number=7)?" in listed
+    assert "Run pay(number=7)?" in listed
     assert shell.user_ns["calls"] == [("pay", "ok")]

