@@ -80,14 +80,14 @@ def test_what_is_closed_is_refused_with_the_way_to_write_it(name: str) -> None:
     record = run_tool("say", readable=False, text=f"$VAR_REF{{{{{name}}}}}")
 
     assert record.status == "invalid"
-    assert f"its text is $VAR_REF{{{{{name}:0}}}}" in record.shown
+    assert f"$VAR_REF{{{{{name}:0}}}}" in record.shown
     assert run_tool("say", readable=False, text=f"$VAR_REF{{{{{name}:0}}}}").status == "ok"
 
 
 def test_in_a_list_and_for_an_item_the_error_says_how_it_is_written() -> None:
-    assert "its text is $VAR_REF{{table:0}}" in run_tool("several", texts=["$VAR_REF{{table}}"]).shown
+    assert "$VAR_REF{{table:0}}" in run_tool("several", texts=["$VAR_REF{{table}}"]).shown
     item = run_tool("say", readable=False, text="$VAR_REF{{table['a']}}")
-    assert "inside a longer text, as in 'See $VAR_REF{{table['a']}}'" in item.shown
+    assert "'See $VAR_REF{{table['a']}}'" in item.shown
     assert run_tool("say", readable=False, text="See $VAR_REF{{table['a']}}").status == "ok"
 
 
@@ -102,5 +102,5 @@ def test_the_error_for_a_text_that_does_not_fit_has_no_hint_for_objects(referenc
     record = work.run(ask_for("one_of", word=reference))
 
     assert record.status == "invalid"
-    assert "string is expected" in record.shown
+    assert "string" in record.shown
     assert "its text" not in record.shown

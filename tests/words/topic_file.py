@@ -18,6 +18,7 @@ CHANGING = (
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?UTC|Z|[+-]\d\d:?\d\d)?", "DATE"),
     (r"\b((?:127\.0\.0\.1|localhost|[\w.-]+\.(?:test|example)):)\d{4,5}\b", r"\1PORT"),
     (r"\bpage-[0-9a-f]{12}\b", "page-ID"),
+    (r"(\.py, line )\d+", r"\1N"),
     (r"\d{4}-\d\d-\d\d", "DATE"),
     (r"\b\d+(\.\d+)? (ms|s)\b(?= ago|,|;| ·| \(| after|$)", "TIME"),
     (r"\b\d\d,\d{3}\b(?= bytes|\.| of)", "N"),

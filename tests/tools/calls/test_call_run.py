@@ -211,10 +211,9 @@ def test_a_large_result_is_a_preview_with_a_reference_to_the_whole() -> None:
     harness = make_harness(tool(lambda: frame, run="auto", name="load"))
     record = harness.run(ask_for("load"))
 
-    assert "[preview: 5 of 50,000 rows; this is not the full data]" in record.shown
-    assert record.shown.endswith(
-        "[Shown in part; the whole (DataFrame, 50,000 rows by 1 column: n (int64)): $VAR_REF{{load_1_result}}]"
-    )
+    assert "5 of 50,000 rows" in record.shown
+    assert "(DataFrame, 50,000 rows" in record.shown
+    assert record.shown.endswith(": $VAR_REF{{load_1_result}}]")
     assert harness.runtime.variables.value("load_1_result") is frame
 
 
@@ -276,7 +275,7 @@ def test_a_result_that_hangs_while_it_is_rendered_does_not_hang_the_turn() -> No
     release.set()
 
     assert record.status == "ok"
-    assert record.shown.startswith("Slow (rendering it took too long)")
+    assert record.shown.startswith("Slow (")
     assert repr(record)
     assert drawn_by == ["nbtool-tool"]
 
@@ -293,7 +292,7 @@ def test_references_that_take_too_long_to_read_do_not_hang_the_turn() -> None:
     record = harness.run(ask_for("double", n="$VAR_REF{{x:0}}"))
     release.set()
 
-    assert (record.status, record.shown) == ("invalid", "The references took longer than 0.05 s to read.")
+    assert (record.status, "0.05 s" in record.shown) == ("invalid", True)
 
 
 def test_a_validator_that_leaves_the_program_does_not() -> None:
@@ -383,5 +382,6 @@ def test_a_plugin_that_fails_lets_no_call_start_and_the_model_reads_the_type_of_
     record = make_harness(tool(lambda: "done", name="called", run="auto"), plugins=(Guard(),)).run(ask_for("called"))
 
     assert (record.status, record.started) == ("not_run", None)
-    assert record.shown == "This call did not run. Reason: A plugin failed (ValueError)."
-    assert "no limit for DE89" in record.reason
+    assert "(ValueError)" in record.shown
+    assert "DE89" not in record.shown
+    assert "DE89" in record.reason

@@ -42,10 +42,7 @@ def test_eight_images_of_a_list_are_seen_at_most() -> None:
 def test_the_model_is_informed_of_how_many_images_it_does_not_see() -> None:
     drawing = tool(lambda: [GIF] * 10, name="draw", run="auto")
 
-    assert (
-        "[… 2 images more, which are not attached: at most 8 of up to 4.19 MB are]"
-        in make_harness(drawing).run(ask_for("draw")).shown
-    )
+    assert "2 images more" in make_harness(drawing).run(ask_for("draw")).shown
 
 
 @tool

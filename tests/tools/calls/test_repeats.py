@@ -71,9 +71,9 @@ def test_equal_calls_with_equal_results_in_a_row_end_the_turn_and_the_notice_nam
 
     (notice,) = turn.notices
     assert (turn.end_reason, turn.text, turn.stats.rounds) == ("repetition", "Done.", len(before) + 4)
-    assert "the same calls (`job_status`" in notice.text
-    assert "3 times in a row" in notice.text
-    assert notice.text.endswith("A larger --max-repeats (in Python max_repeats) raises the limit.")
+    assert "`job_status`" in notice.text
+    assert "3 times" in notice.text
+    assert "--max-repeats" in notice.text
 
 
 def test_denied_calls_do_not_end_the_turn() -> None:

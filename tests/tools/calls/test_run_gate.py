@@ -120,7 +120,7 @@ def test_a_decision_with_an_unknown_scope_is_a_denial_with_the_reason() -> None:
     with ScriptedWire([call("pay", amount=1), "Done."]) as wire:
         turn = Chat(wire=wire, tools=[pay], approver=ask).send("Go.")
 
-    assert (turn.calls[0].status, "remember cannot be 'forever'" in turn.calls[0].reason) == ("denied", True)
+    assert (turn.calls[0].status, "'forever'" in turn.calls[0].reason) == ("denied", True)
 
 
 @pytest.mark.promise("typed-errors")
@@ -141,7 +141,7 @@ def test_a_call_whose_tool_cannot_be_read_in_time_is_not_asked_about() -> None:
     harness = make_harness(tool(pay), bind_seconds=0.0)
     record = harness.run(ask_for("pay", amount=3))
 
-    assert (record.status, record.shown) == ("invalid", "The data that the tool 'pay' uses could not be read.")
+    assert (record.status, "'pay'" in record.shown) == ("invalid", True)
     assert "gate" not in harness.kinds()
 
 

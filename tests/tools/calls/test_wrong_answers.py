@@ -71,8 +71,9 @@ def test_what_is_no_decision_denies_the_call_and_the_notice_names_it(
 
     assert (turn.calls[0].status, ran) == ("denied", [])
     (notice,) = turn.notices
-    assert "so `pay` was denied: The run gate takes Approved or Denied, not " in notice.text
-    assert "It may return Approved() or Denied" in notice.text
+    assert "`pay`" in notice.text
+    assert "Approved" in notice.text
+    assert "Denied" in notice.text
 
 
 @pytest.mark.parametrize("make", [answering, answering_async, Answering])
@@ -82,7 +83,8 @@ def test_what_is_no_decision_withholds_a_result(make: Callable[[Any], Approver],
 
     assert turn.calls[0].status == "withheld"
     assert "SECRET" not in repr(wire.prompts)
-    assert "The result gate takes Released or Withheld, not " in turn.notices[0].text
+    assert "Released" in turn.notices[0].text
+    assert "Withheld" in turn.notices[0].text
 
 
 @pytest.mark.parametrize("answer", [None, True, "yes", Approved], ids=repr)
@@ -134,8 +136,9 @@ def test_a_policy_that_answers_no_mode_denies_the_call_and_the_person_reads_why(
 
     assert (turn.calls[0].status, ran) == ("denied", [])
     (notice,) = turn.notices
-    assert notice.text.startswith("`pay`: the call was denied. The function run= returned ")
-    assert notice.text.endswith("Return one of 'auto', 'ask_first', 'ask_once', 'ask_always'.")
+    assert notice.text.startswith("`pay`: ")
+    assert "run=" in notice.text
+    assert notice.text.endswith("'auto', 'ask_first', 'ask_once', 'ask_always'.")
     assert "run=" not in wire.prompts[-1].messages[-1].results[0].text
 
 
@@ -147,7 +150,7 @@ def test_a_policy_that_answers_no_mode_withholds_the_result(answer: Any) -> None
 
     assert turn.calls[0].status == "withheld"
     assert "SECRET" not in repr(wire.prompts)
-    assert turn.notices[0].text.endswith("Return one of 'never', 'on_error', 'always', 'reference'.")
+    assert turn.notices[0].text.endswith("'never', 'on_error', 'always', 'reference'.")
 
 
 class Guard:
@@ -186,7 +189,7 @@ def test_a_clean_up_that_cannot_be_called_ends_the_turn(answer: Any) -> None:
     turn = Chat(wire=ScriptedWire(["Ok."]), plugins=[Beginning()]).send("Go.")
 
     assert turn.status == "error"
-    assert "on_turn_start of the plugin Beginning returned" in str(turn.error)
+    assert "Beginning" in str(turn.error)
 
 
 @pytest.mark.parametrize("answer", [None, "pay", 5, [5], {"pay": 1}])
@@ -213,5 +216,5 @@ def test_rules_that_are_no_text_are_refused_and_nothing_is_sent(answer: Any) -> 
     except Exception as error:  # noqa: BLE001 - where it is refused is not what is tested
         turn_or_error = error
 
-    assert "The function rules= of the toolset 'bank' returned" in str(turn_or_error)
+    assert "'bank'" in str(turn_or_error)
     assert wire.prompts == []

@@ -298,7 +298,7 @@ def test_a_policy_that_hangs_denies_the_call(release: threading.Event) -> None:
     record = make_harness(act, policy_seconds=0.05).run(ask_for("act"))
 
     assert record.status == "denied"
-    assert "took longer than 0.05 s" in record.reason
+    assert "0.05 s" in record.reason
 
 
 @pytest.mark.promise("stops")

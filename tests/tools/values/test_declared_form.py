@@ -369,7 +369,8 @@ def made_dataclass(annotation: str) -> Any:
 def test_of_a_record_whose_serializer_fails_only_that_leaves() -> None:
     rendered = render([Broken(), 3])
 
-    assert "not readable: Broken: its serializer failed (PydanticSerializationError)" in rendered.text
+    assert "Broken: " in rendered.text
+    assert "(PydanticSerializationError)" in rendered.text
     assert "SECRET" not in rendered.text
     assert rendered.text.endswith(", 3]")
     assert not rendered.is_complete

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 from pathlib import Path
 from types import SimpleNamespace
@@ -95,7 +96,7 @@ def test_nothing_of_the_running_turn_is_dropped_and_afterwards_the_bound_holds_f
     assert alive() <= BOUND // SIZE
     assert sum(isinstance(record.result, EvictedResult) for record in turn.calls) >= 6
     assert chat.variables.stored_bytes <= BOUND
-    assert "dropped to make room: Frame, float64, shape (125" in repr(turn.calls[1].result)
+    assert "Frame, float64, shape (125" in repr(turn.calls[1].result)
     with pytest.raises(UnknownReference, match=r"evicted to free memory \(raise `%config NbTool\.result_bytes`"):
         chat.variables.value("make_2_result")
 
@@ -118,11 +119,8 @@ def test_a_result_larger_than_the_bound_stays_until_the_next_turn_begins_and_dro
     assert isinstance(second.calls[0].result, EvictedResult)
     assert chat.variables.stored_bytes <= BOUND
     assert notices(first) == []
-    assert notices(second) == [
-        "`make_2_result` (12 MB) alone exceeds result_bytes (4 MB): it is evicted when the next turn begins. "
-        "A larger `%config NbTool.result_bytes` or Chat(result_bytes=…) keeps it."
-    ]
-    assert notices(third) == ["Evicted to free memory: `make_2_result` (12 MB, result_bytes is 4 MB)."]
+    assert ["`make_2_result` (12 MB)" in notice and "(4 MB)" in notice for notice in notices(second)] == [True]
+    assert ["`make_2_result` (12 MB, " in notice for notice in notices(third)] == [True]
 
 
 def test_a_result_larger_than_the_bound_stays_if_the_bound_is_raised_before_the_next_turn() -> None:
@@ -150,10 +148,10 @@ def test_results_that_were_evicted_are_named_in_one_line_before_the_turn_ends() 
     with ScriptedWire([*make_calls(9), "Done."]) as wire:  # one after another: calls of a round end in any order
         turn = Chat(wire=wire, tools=[make], result_bytes=BOUND, max_rounds=20).send("Go.")
 
-    assert notices(turn) == [
-        "Evicted to free memory: `make_1_result`, `make_2_result`, `make_3_result`, `make_4_result`, `make_5_result` "
-        "and 1 more (6 MB, result_bytes is 4 MB)."
+    assert [re.findall("`(make_._result)`", notice) for notice in notices(turn)] == [
+        [f"make_{number}_result" for number in range(1, 6)]
     ]
+    assert "1 more" in notices(turn)[0]
     assert turn.log[-1].kind == "turn_ended"
 
 
