@@ -54,10 +54,10 @@ def test_another_version_is_shown_with_its_versions_and_the_chat_goes_on_from_it
     answer = ask(shell, "version", second, other=first)
 
     head = answer["data"][TURN_MIME]["head"]
-    assert (answer["ok"], answer["text"]) == (True, "Switched to version 1 of 2.")
+    assert (answer["ok"], "1 of 2" in answer["text"]) == (True, True)
     assert (head["turn_id"], head["version"], head["versions"], head["turns"]) == (first, 1, 2, versions)
     assert current_version(shell) == first
-    assert ask(shell, "version", first, other=second)["text"] == "Switched to version 2 of 2."
+    assert "2 of 2" in ask(shell, "version", first, other=second)["text"]
     assert current_version(shell) == second
 
 
@@ -92,7 +92,7 @@ def test_the_next_day_the_turn_is_found_in_the_journal(
     answer = ask(shell, "version", second, other=first)
 
     assert answer["ok"]
-    assert "continues here as 'main': 1 turn on its line." in answer["text"]
+    assert "'main': 1 turn" in answer["text"]
     assert "AAPL" in answer["data"]["text/plain"]
     assert current_version(shell) == first
     assert "price(" in ask(shell, "code", first)["source"]
@@ -142,11 +142,7 @@ def test_a_version_that_is_not_one_of_this_turn_is_refused(shell: Any, versions:
 
     answer = ask(shell, "version", versions[0], other=elsewhere)
 
-    assert answer == {
-        "v": 1,
-        "ok": False,
-        "text": "This version of the turn was deleted. `%chat undo` restores what was deleted last.",
-    }
+    assert (answer["ok"], "`%chat undo`" in answer["text"]) == (False, True)
     assert current_version(shell) == elsewhere
 
 
@@ -155,7 +151,7 @@ def test_a_forged_turn_is_refused_and_starts_no_chat(shell: Any) -> None:
 
     assert answer is not None
     assert not answer["ok"]
-    assert "neither in this chat nor in the journal" in answer["text"]
+    assert "`%chat open FILE`" in answer["text"]
     assert chats_of(shell).chats == {}
 
 
@@ -168,8 +164,8 @@ def test_a_turn_of_an_earlier_chat_is_shown_beside_a_chat_that_has_turns(
     answer = ask(shell, "version", versions[1], other=versions[0])
 
     assert answer["ok"]
-    assert answer["text"].startswith("Switched to version 1 of 2. chat_")
-    assert "continues here as 'earlier'" in answer["text"]
+    assert "1 of 2. chat_" in answer["text"]
+    assert "'earlier'" in answer["text"]
     assert answer["data"][TURN_MIME]["head"]["chat"] == "earlier"
 
 

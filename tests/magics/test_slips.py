@@ -79,7 +79,7 @@ def test_a_model_that_never_answered_does_not_stay(
 
     actual = capsys.readouterr()
     assert state(shell)[1] == before
-    assert "The chat stays with practice:fast." in actual.out + actual.err
+    assert "practice:fast" in actual.out + actual.err
     assert shell.run_cell("%%chat -q --append\nAnd now?").success
 
 
@@ -87,7 +87,7 @@ def test_a_setting_of_a_model_that_is_mistyped_is_refused(shell: Any, capsys: py
     assert not shell.run_cell("%chat config model opnai:gpt-5").success
 
     actual = capsys.readouterr()
-    assert "Did you mean openai?" in actual.out + actual.err
+    assert "openai?" in actual.out + actual.err
     assert shell.run_cell("%%chat -q -m practice:fast\nHello").success
 
 
@@ -103,6 +103,7 @@ def test_a_mistyped_model_of_a_known_provider_leaves_no_turn_and_changes_nothing
     actual = capsys.readouterr()
 
     assert state(shell) == before
-    assert "The chat stays with practice:fast. The cell's changes to the chat were undone" in actual.out + actual.err
+    assert "practice:fast" in actual.out + actual.err
+    assert "`%chat undo`" in actual.out + actual.err
     assert shell.run_cell("%chat undo").success
     assert "ollama:lama3" in {turn.model for node in before[0].tree.nodes() for turn in node.versions}

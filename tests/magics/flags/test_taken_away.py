@@ -68,7 +68,7 @@ def test_a_mark_without_a_name_is_refused_in_one_line(
 ) -> None:
     capsys.readouterr()
     assert not shell.run_cell(f"%%chat {flag} ! double\nHello").success
-    assert "%%chat: `!` needs a name directly after it. Write `!NAME`." in capsys.readouterr().err
+    assert "`!NAME`" in capsys.readouterr().err
 
 
 def test_a_tool_and_a_variable_are_taken_away(shell: Any) -> None:
@@ -109,8 +109,8 @@ def test_a_tool_of_the_provider_is_asked_for_by_its_name_and_stays(
 
     assert request(shell, capsys, f"{MODEL} -t code_interpreter")[1] == ["web_search", "code_interpreter"]
     assert request(shell, capsys, f"{MODEL} -t !web_search")[1] == []
-    assert "web_search  runs at the provider, without asking" in run_command(shell, "tools", capsys)
-    assert re.search(r"  at the provider +web_search\n", run_command(shell, "status", capsys))
+    assert re.search("^web_search .*provider", run_command(shell, "tools", capsys), re.MULTILINE)
+    assert re.search("provider +web_search\n", run_command(shell, "status", capsys))
 
 
 def test_a_cell_that_is_sent_keeps_it_for_the_chat(shell: Any) -> None:
@@ -193,4 +193,4 @@ def test_data_of_that_name_is_no_tool_and_the_cell_says_so(shell: Any, capsys: p
 def test_an_unknown_name_is_refused_as_before(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert not shell.run_cell("%%chat -t web_serch\nHi").success
-    assert "There is no function or toolset called 'web_serch' in this notebook." in capsys.readouterr().err
+    assert "'web_serch'" in capsys.readouterr().err

@@ -164,7 +164,7 @@ def test_data_given_as_a_tool_is_refused_with_the_flag_that_exposes_it(
         tools_after_cells(f"-t {word}")
 
     assert says in str(raised.value)
-    assert "Expose it with -v: `-v it`" in str(raised.value)
+    assert "`-v it`" in str(raised.value)
     assert tools_after_cells("-v it") == []
 
 
@@ -179,9 +179,7 @@ def test_a_mention_of_a_tool_that_was_taken_away_says_how_it_comes_back(shell: A
     tools_after_cells("-t files -T write_file")
     result = shell.run_cell("%%chat -q\nUse &`write_file`.")
 
-    assert "The tool 'write_file' was removed from this chat. `-t write_file` adds it again." in str(
-        result.error_in_exec
-    )
+    assert "`-t write_file`" in str(result.error_in_exec)
 
 
 def test_one_tool_of_an_mcp_server_is_chosen_and_taken_away(
@@ -263,8 +261,8 @@ def test_a_tool_in_plain_backticks_that_the_chat_lacks_is_named_as_a_mention(
     shop.run_cell("%%chat -m practice:fast\nUse `stock`, then `double` and `frame`; `nothing` else.")
 
     output = capsys.readouterr().out
-    assert "`stock` is only text here: &`shop.stock` gives the model that tool." in output
-    assert "`double` is only text here: &`double` gives the model that tool." in output
+    assert "&`shop.stock`" in output
+    assert "&`double`" in output
     assert "`frame` is" not in output
     assert "`nothing` is" not in output
 
@@ -353,7 +351,7 @@ def test_a_standard_toolset_is_named_without_its_prefix_too(
 def test_the_whole_of_a_standard_toolset_needs_its_prefix_which_is_proposed(shell: Any) -> None:
     result = shell.run_cell("%%chat -q -m practice:fast -t files\nHello")
 
-    assert "Did you mean nbtool:files?" in str(result.error_in_exec)
+    assert "nbtool:files?" in str(result.error_in_exec)
 
 
 def test_a_mention_of_a_tool_of_a_standard_toolset_adds_it(shell: Any, standard_after_cells: Any) -> None:
@@ -375,7 +373,7 @@ def test_a_toolset_that_a_chat_was_made_with_is_named_as_one_that_a_cell_added(s
         return [str(result.error_in_exec)] if result.error_in_exec else sorted(shell.user_ns["own"].tools.tools())
 
     if line == "-T files.write_file":  # a name of the notebook that is gone, and never was that of the toolset
-        assert "There is no tool 'files.write_file'" in run(line)[0]
+        assert "'files.write_file'" in run(line)[0]
         return
     assert run(line) == ["read_all", "read_file"]
     assert run(line.replace("-T", "-t")) == ALL

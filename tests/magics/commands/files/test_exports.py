@@ -51,7 +51,7 @@ def test_code_is_printed_where_no_front_end_shows_a_new_cell(
         chat_shell.simple_prompt = simple_prompt  # of a terminal; other shells without a kernel have none
     text = run_command(chat_shell, "code", capsys)
 
-    assert ("was added as a new cell below. Review it, then run it." in text) == (simple_prompt is False)
+    assert ("is below" in text) == (simple_prompt is not False)
     assert (chat_shell.rl_next_input.rstrip() in text) == (simple_prompt is not False)
 
 
@@ -63,7 +63,7 @@ def test_code_is_printed_in_a_run_that_nobody_watches(tmp_path: Path, monkeypatc
     NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
 
     said = notebook.cells[-1].outputs[0].text
-    assert said.startswith("The code (1 call) is below. Nothing here takes a new cell, so it is printed.")
+    assert said.startswith("The code (1 call) ")
     assert "\nr1 = triple(n=4)\n" in said
 
 
@@ -73,7 +73,7 @@ def test_code_of_a_named_turn(chat_shell: Any, capsys: pytest.CaptureFixture[str
 
     assert "2 calls" in run_command(chat_shell, f"code {turn_id}", capsys)
     assert "# Turn 1: " in chat_shell.rl_next_input
-    assert "takes at most one turn" in command_error(chat_shell, "code a b", capsys)
+    assert "%chat code" in command_error(chat_shell, "code a b", capsys)
 
 
 def test_code_of_the_whole_chat_has_the_calls_of_every_turn(
@@ -94,8 +94,8 @@ def test_code_of_the_whole_chat_has_the_calls_of_every_turn(
 def test_code_of_a_chat_without_calls_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nHello")
 
-    assert "This chat has no tool calls" in command_error(shell, "code --all", capsys)
-    assert "`%chat export py --cell`: the whole chat" in command_error(shell, "code", capsys)
+    assert "`%chat export md`" in command_error(shell, "code --all", capsys)
+    assert "`%chat export py --cell`" in command_error(shell, "code", capsys)
 
 
 FUNCTION = "@tool(run='auto')\ndef triple(n: int) -> int:\n    'Three times.'\n    return 3 * n"
@@ -112,14 +112,14 @@ def test_a_function_that_a_cell_defines_is_named_and_not_copied_and_the_last_res
     run_command(shell, "code", capsys)
     copied = shell.rl_next_input
 
-    assert "# Needs from your notebook: triple (function)" in code
+    assert ": triple (function)" in code
     assert "def triple" not in code
     assert "def triple" in copied
     assert code.endswith("\nr1 = triple(n=4)\nr1\n")
     assert shell.run_cell(code).result == 12
     del shell.user_ns["triple"]
     assert not shell.run_cell(code).success
-    assert "Define first, as in the notebook of this chat: triple" in "".join(capsys.readouterr())
+    assert ": triple" in "".join(capsys.readouterr())
     assert shell.run_cell(copied).result == 12
 
 
@@ -127,10 +127,9 @@ def test_a_turn_whose_calls_were_all_denied_has_no_code(shell: Any, capsys: pyte
     shell.run_cell(FUNCTION.replace("'auto'", "'ask_always'"))
     shell.run_cell("%%chat -q --approve deny -m practice:fast\nUse &`triple` with n=4.")
     shell.rl_next_input = None
-    expected = "every one is left out (1 denied)."
 
-    assert f"There is no code: of the calls of this turn {expected}" in command_error(shell, "code", capsys)
-    assert f"There is no code: of the calls of this chat {expected}" in command_error(shell, "code --all", capsys)
+    assert "(1 denied)" in command_error(shell, "code", capsys)
+    assert "(1 denied)" in command_error(shell, "code --all", capsys)
     assert shell.rl_next_input is None
 
 
@@ -151,7 +150,7 @@ def test_export_writes_a_file_and_overwrites_none(
 
     assert run_command(chat_shell, f"export {kind}", capsys) == f"Written: {path}\n"
     first = path.read_bytes()
-    assert "was not overwritten" in command_error(chat_shell, f"export {kind}", capsys)
+    assert "--overwrite" in command_error(chat_shell, f"export {kind}", capsys)
     assert path.read_bytes() == first
     assert "Written" in run_command(chat_shell, f"export {kind} --overwrite", capsys)
     assert "Written" in run_command(chat_shell, f"export {kind} 'other name.{ending}'", capsys)
@@ -195,9 +194,7 @@ def test_the_images_of_a_document_are_beside_it(chat_shell: Any, capsys: pytest.
         chat.model = Chat(wire=wire).model
         chat.send("What is it?", attach=[Media("image/png", PNG)])
 
-    assert (
-        run_command(chat_shell, "export md out.md", capsys) == "Written: out.md, with 1 image or sound in out_files\n"
-    )
+    assert "1 image" in run_command(chat_shell, "export md out.md", capsys)
     assert Path("out_files/figure-1.png").read_bytes() == PNG
     assert "(<out_files/figure-1.png>)" in Path("out.md").read_text()
 
@@ -262,8 +259,8 @@ def test_the_foot_of_an_exported_turn_names_the_host_and_the_cost_as_the_footer_
 
 
 def test_an_empty_conversation_has_nothing_to_export(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "This chat is empty" in command_error(shell, "export md", capsys)
-    assert "This chat is empty" in command_error(shell, "code", capsys)
+    assert "`%%chat`" in command_error(shell, "export md", capsys)
+    assert "`%%chat`" in command_error(shell, "code", capsys)
 
 
 def test_an_exported_conversation_is_opened_again_without_its_approvals(
@@ -275,7 +272,7 @@ def test_an_exported_conversation_is_opened_again_without_its_approvals(
     text = run_command(chat_shell, "open out.json", capsys)
 
     chat = runtime.chat("main")
-    assert "1 turn imported; nothing was run, and no approval was imported." in text
+    assert "1 turn imported" in text
     assert f"`%chat open {short_id(before.chat_id)}`" in text
     assert (chat.tree.active_path[0].turn.text, chat.chat_id != before.chat_id) == ("Eight and three.", True)
     assert chat.approvals is not before.approvals
@@ -325,7 +322,7 @@ def test_a_file_that_is_no_conversation_is_refused_and_changes_nothing(
     tree = chat.tree
     Path("broken.json").write_text("{}")
 
-    assert "Not a conversation exported by nbtool" in command_error(chat_shell, "open broken.json", capsys)
+    assert "`%chat export json`" in command_error(chat_shell, "open broken.json", capsys)
     assert chat.tree is tree
 
 

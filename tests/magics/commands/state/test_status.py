@@ -23,10 +23,10 @@ def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixtu
 
     actual = run_command(shell, "status", capsys)
 
-    assert "practice:fast (set by you)" in actual
+    assert re.search("^model +practice:fast ", actual, re.MULTILINE)
     assert "double" in actual
     assert "frame" in actual
-    assert "1 on the active line" in actual
+    assert re.search("^turns +1 ", actual, re.MULTILINE)
 
 
 def test_status_says_what_the_person_set_and_where(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,7 +36,7 @@ def test_status_says_what_the_person_set_and_where(shell: Any, capsys: pytest.Ca
 
     assert "native (%config NbTool.history)" in actual
     assert "3 (%config NbTool.max_rounds)" in actual
-    assert "prompted (set by you)" in actual
+    assert "prompted (" in actual
 
 
 def test_the_chat_may_be_named_before_the_command_or_after_it(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +51,7 @@ def test_tools_and_variables_are_listed_as_the_model_receives_them(
 ) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t double rows -v frame\nHello")
 
-    assert re.search(r"^rows +asks every time; ", run_command(shell, "tools", capsys), re.MULTILINE)
+    assert re.search("^rows +asks ", run_command(shell, "tools", capsys), re.MULTILINE)
     assert "Frame" in run_command(shell, "vars", capsys)
 
 
@@ -78,14 +78,14 @@ def test_what_stays_in_the_kernel_is_not_among_what_was_sent(
     traffic.record("api.example.com", 300)
     actual = run_command(shell, "status", capsys)
 
-    assert re.search(r"^sent to providers +nothing\npractice model +1 request, .*: in this kernel$", only_inside, re.M)
+    assert re.search(r"^sent to providers +nothing\npractice model +1 request, ", only_inside, re.M)
     assert re.search(r"^sent to providers +\n  api.example.com +1 request, 300 bytes\npractice model ", actual, re.M)
 
 
 def test_a_tool_whose_arguments_decide_on_approval_is_listed_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t nbtool:notebook\nHello")
 
-    assert re.search(r"^read_cell +by its arguments; ", run_command(shell, "tools", capsys), re.MULTILINE)
+    assert re.search("^read_cell +by ", run_command(shell, "tools", capsys), re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -98,7 +98,8 @@ def test_words_that_a_command_does_not_take_are_refused_in_one_line(
     if takes_none:
         shell.run_cell(f"%chat {command} foo bar")
         actual = capsys.readouterr()
-        assert f"%chat {command} takes no arguments, not 'foo bar'." in actual.out + actual.err
+        assert f"%chat {command}" in actual.out + actual.err
+        assert "'foo bar'" in actual.out + actual.err
 
 
 def test_a_provider_that_lists_no_models_is_reported(
@@ -110,7 +111,8 @@ def test_a_provider_that_lists_no_models_is_reported(
         shell.run_cell("%%chat -q -m openai:a-model\nHello")
         actual = run_command(shell, "models", capsys)
 
-    assert actual == "The provider of openai:a-model returned no models.\n"
+    assert "openai:a-model " in actual
+    assert actual.count("\n") == 1
 
 
 def test_help_lists_every_command_under_a_heading_in_one_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,9 +131,9 @@ def test_help_explains_one_command(shell: Any, capsys: pytest.CaptureFixture[str
     shell.run_cell("%chat help exprot")
     refused = "".join(capsys.readouterr())
 
-    assert actual.startswith("export  Write the chat to a file")
+    assert actual.startswith("export ")
     assert "FILE_files beside it" in actual
-    assert "Did you mean export?" in refused
+    assert "export?" in refused
 
 
 def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
@@ -144,7 +146,7 @@ def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
 
     assert "  frame" in actual
     assert "values withheld" in actual
-    assert "values may be read" in actual
+    assert re.search("^ +numbers .*values may", actual, re.MULTILINE)
     assert "127.0.0.1:" in actual
     assert "request" in actual
 
@@ -156,7 +158,7 @@ def test_results_are_listed_with_the_variables_for_bind_to_name(shell: Any, caps
     name = listed.split()[0]
 
     assert "result: " in listed
-    assert run_command(shell, f"bind {name} eight", capsys) == "Bound eight in the notebook.\n"
+    assert "eight" in run_command(shell, f"bind {name} eight", capsys)
     assert shell.user_ns["eight"] == 8
 
 
@@ -212,7 +214,7 @@ def test_status_shows_where_the_file_of_providers_is_looked_for(
     shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
-    assert "$NBTOOL_HOME/providers.toml (there is none)" in run_command(shell, "status", capsys)
+    assert "$NBTOOL_HOME/providers.toml (" in run_command(shell, "status", capsys)
     (tmp_path / "providers.toml").write_text("")
 
     assert "$NBTOOL_HOME/providers.toml\n" in run_command(shell, "status", capsys)
@@ -241,7 +243,7 @@ def test_status_says_how_large_the_history_is_and_what_deletes_of_it(
 
     actual = " ".join(run_command(shell, "status", capsys).split())
 
-    assert "journal.sqlite, 1.01 MB: `%chat history vacuum DAYS` deletes older turns" in actual
+    assert "journal.sqlite, 1.01 MB: `%chat history vacuum DAYS`" in actual
 
 
 def test_a_tool_that_asks_by_the_policy_is_listed_so(
@@ -251,8 +253,9 @@ def test_a_tool_that_asks_by_the_policy_is_listed_so(
         shell.run_cell("%%chat -q -m practice:fast -t double\nHello")
         actual = run_command(shell, "tools", capsys)
 
-    assert "asks every time, by the administrator's policy" in actual
-    assert "runs without asking" not in actual
+    assert re.search("^double +asks ", actual, re.MULTILINE)
+    assert "policy" in actual
+    assert not re.search("^double +runs ", actual, re.MULTILINE)
 
 
 def test_status_says_of_a_result_larger_than_the_bound_when_it_goes(
@@ -266,5 +269,6 @@ def test_status_says_of_a_result_larger_than_the_bound_when_it_goes(
     after = " ".join(run_command(shell, "status", capsys).split())
 
     assert "of 10 kB in total (result_bytes). `load_1_result` (" in before
-    assert "alone exceeds result_bytes (10 kB): it is evicted when the next turn begins." in before
-    assert "none by reference, 0 bytes of 10 kB in total (result_bytes); 1 dropped to make room" in after
+    assert "(10 kB)" in before
+    assert " 0 bytes of 10 kB " in after
+    assert "1 dropped" in after
