@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from nbtool.chat import map_chats
 from tests.shells import end_shell, new_shell
 from tests.words.topic_file import TopicFile
 
@@ -21,6 +22,7 @@ def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 def shell(own_journal: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:  # noqa: ARG001 - used
     """Give a real IPython with the extension loaded, the practice model as its default, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(map_chats, "_latest", [])  # of other tests
     shell = new_shell()
     shell.run_line_magic("load_ext", "nbtool")
     shell.run_line_magic("config", "NbTool.model = 'practice:fast'")

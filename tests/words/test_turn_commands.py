@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from syrupy.assertion import SnapshotAssertion
@@ -10,7 +11,7 @@ from nbtool import Chat
 from nbtool.magics.views.pageless_views import NullView
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Approved
-from tests.magics.parking import ParkingChat, payment_replies, wait_end
+from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end
 from tests.words.conftest import Page
 
 PAY = """
@@ -95,7 +96,10 @@ def test_a_call_that_was_not_shown(page: Page, snapshot: SnapshotAssertion) -> N
 
 
 def test_several_calls_wait(page: Page, snapshot: SnapshotAssertion) -> None:
-    _, turn = park(page, *payment_replies(1, 2))
+    parking, turn = park(page, *payment_replies(1, 2))
+    both = threading.Event()
+    turn.add_listener(lambda event: both.set() if event.kind == "call_asked" else None)
+    assert len(parking.chat.approvals.pending()) == 2 or both.wait(SECONDS)
     lines = sorted(page.run("%chat approvals").splitlines(), key=lambda line: line.split("waiting")[1])
     ids = [line.split()[0] for line in lines]
     page.run("%chat approve")

@@ -19,9 +19,10 @@ CHANGING = (
     (r"\b((?:127\.0\.0\.1|localhost|[\w.-]+\.(?:test|example)):)\d{4,5}\b", r"\1PORT"),
     (r"\bpage-[0-9a-f]{12}\b", "page-ID"),
     (r"(\.py, line )\d+", r"\1N"),
-    (r"\b\d{2,3} bytes(?=; values| of)", "N bytes"),
+    (r"(?<![\d,])\d{2,3} bytes(?=; values| of \d)", "N bytes"),
     (r"\d{4}-\d\d-\d\d", "DATE"),
     (r"\b\d+(\.\d+)? (ms|s)\b(?= ago|,|;| ·| \(| after|$)", "TIME"),
+    (r" \(\+ \d+(\.\d+)? (ms|s) waiting for you\)", ""),
     (r"\b\d\d,\d{3}\b(?= bytes|\.| of)", "N"),
 )
 """What is different each time, and what stands in its place."""
