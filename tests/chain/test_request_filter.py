@@ -69,11 +69,11 @@ def test_options_are_sent_as_they_were_written() -> None:
 def test_a_definition_keeps_its_numbers_and_its_form() -> None:
     parameters = {"type": "object", "properties": {"key": {"default": KEY, "maxLength": 20}}}
     plain = ToolSpec("plain", "Plain.", {"type": "object"})
-    sent = request(user("Hello"), tools=[plain, ToolSpec("log_in", f"Log in with {KEY}.", parameters)])
+    sent = request(user("Hello"), tools=[plain, ToolSpec("log_in", f"Key: {KEY}", parameters)])
     RequestFilter().hide_secrets(sent)
 
     assert sent.tools[0] is plain
-    assert sent.tools[1].description == "Log in with •••."
+    assert sent.tools[1].description == "Key: •••"
     assert sent.tools[1].parameters["properties"] == {"key": {"default": "•••", "maxLength": 20}}
     assert parameters["properties"] == {"key": {"default": KEY, "maxLength": 20}}
 
