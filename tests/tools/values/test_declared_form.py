@@ -425,16 +425,16 @@ def test_a_dataclass_is_read_where_pydantic_is_not_loaded(monkeypatch: pytest.Mo
     assert json.loads(render(Holder(3)).text) == {"user": 3}
 
 
-class Account(BaseModel):
+class Login(BaseModel):
     name: str
     pin: str = Field(exclude=True)
 
 
 @pytest.mark.promise("withheld")
-@pytest.mark.parametrize("column", [[Account(name="ada", pin="4711")], ["ada", Account(name="ada", pin="4711")]])
+@pytest.mark.parametrize("column", [[Login(name="ada", pin="4711")], ["ada", Login(name="ada", pin="4711")]])
 def test_what_a_class_excludes_is_not_in_the_table_of_an_error(column: list[object]) -> None:
     table = pd.DataFrame({"account": pd.Series(column, dtype=object)})
-    index = pd.Series([1], index=pd.Index([Account(name="ada", pin="4711")], dtype=object))
+    index = pd.Series([1], index=pd.Index([Login(name="ada", pin="4711")], dtype=object))
 
     for value in (ValueError("no", table), ValueError("no", index), KeyError(np.array(column, dtype=object))):
         assert "4711" not in render(value).text
