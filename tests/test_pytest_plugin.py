@@ -13,7 +13,6 @@ from tests.chaos import ChaosServer, Received, Step, serve_by
 from tests.providers.replies import Answer, encode_answer
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.timeout(120)
 
 ROOT = Path(__file__).parents[1]
 KEY = "lab-canary-key-0123456789"

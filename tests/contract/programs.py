@@ -22,7 +22,7 @@ def serve(kernel: Kernel, flags: str) -> tuple[str, str]:
     home = Path(kernel.run("import os; print(os.environ['NBTOOL_HOME'])").stream.strip())
     command = [str(Path(sys.executable).parent / "nbtool-mcp"), "--token"]
     printed = subprocess.run(
-        command, env=process_environment(home), capture_output=True, text=True, check=True, timeout=60
+        command, env=process_environment(home), capture_output=True, text=True, check=True, timeout=240
     ).stdout
     url, token = printed.split()
     assert token not in output.everything
@@ -36,7 +36,7 @@ def use(address: tuple[str, str], work: Any) -> Any:
     async def run() -> Any:
         headers = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as http,
+            httpx2.AsyncClient(headers=headers, timeout=240) as http,
             streamable_http_client(url, http_client=http) as (read, write),
             ClientSession(read, write) as session,
         ):

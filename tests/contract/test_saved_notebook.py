@@ -46,7 +46,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "Done.",
     ) as model:
         environment = process_environment(home, OLLAMA_HOST=model.host, NBTOOL_MODEL="ollama:tiny")
-        NotebookClient(notebook, timeout=60, kernel_name="python3").execute(env=environment, cwd=str(home))
+        NotebookClient(notebook, timeout=240, kernel_name="python3").execute(env=environment, cwd=str(home))
     nbformat.write(notebook, home / "saved.ipynb")
     return nbformat.read(home / "saved.ipynb", as_version=4)
 

@@ -85,7 +85,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Saved:
         (folder / "providers.toml").write_text(lab, encoding="utf-8")
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
         environment = process_environment(folder, LAB_KEY=KEY, ADDRESS=EMAIL, NBTOOL_MODEL="lab:tiny")
-        NotebookClient(notebook, timeout=60, kernel_name="python3").execute(env=environment, cwd=str(folder))
+        NotebookClient(notebook, timeout=240, kernel_name="python3").execute(env=environment, cwd=str(folder))
     nbformat.write(notebook, folder / "saved.ipynb")
     return Saved(folder, nbformat.read(folder / "saved.ipynb", as_version=4), model)
 

@@ -59,7 +59,7 @@ async def connect(server: KernelServer, name: str = "tester") -> AsyncIterator[C
     """Connect with the official client."""
     headers = {"Authorization": f"Bearer {server.address.token.get_secret_value()}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=30) as http_client,
+        httpx2.AsyncClient(headers=headers, timeout=240) as http_client,
         streamable_http_client(server.address.url, http_client=http_client) as (read, write),
         ClientSession(read, write, client_info=Implementation(name=name, version="1")) as session,
     ):

@@ -135,7 +135,7 @@ def test_the_example_of_the_documentation_connects_over_http_with_the_token_that
         done = subprocess.run(
             [sys.executable, "-c", example],
             env={**os.environ, "NBTOOL_HOME": str(data_dir()), "PATH": search_path},
-            capture_output=True, text=True, check=False, timeout=60,
+            capture_output=True, text=True, check=False, timeout=240,
         )  # fmt: skip
 
     assert (done.returncode, done.stderr) == (0, "")

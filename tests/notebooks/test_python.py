@@ -43,7 +43,7 @@ def test_code_of_a_model_runs_in_its_cell(tmp_path: Path, monkeypatch: pytest.Mo
     cells = [nbformat.v4.new_code_cell(source) for source in ("%load_ext nbtool", CHAT, TELL)]
     notebook = nbformat.v4.new_notebook(cells=cells)
 
-    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
 
     shown = [(output.output_type, output.get("text", "")) for output in notebook.cells[1].outputs]
     assert shown == [("stream", "working\n"), ("stream", "careful\n"), ("execute_result", ""), ("display_data", "")]

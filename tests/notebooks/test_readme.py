@@ -36,7 +36,7 @@ def test_the_code_of_the_readme_runs_in_order_without_a_key(tmp_path: Path, monk
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in blocks()])
 
     NotebookClient(
-        notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}
+        notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}}
     ).execute()  # an error is raised
 
     text = "\n".join(

@@ -32,7 +32,7 @@ def run(folder: Path, replace: tuple[str, str] = ("", "")) -> nbformat.NotebookN
         cell.source = cell.source.replace(*replace) if replace[0] else cell.source
     notebook.cells.append(nbformat.v4.new_code_cell(WHO_RAN))
     resources = {"metadata": {"path": str(folder)}}
-    return NotebookClient(notebook, timeout=60, kernel_name="python3", resources=resources).execute()
+    return NotebookClient(notebook, timeout=240, kernel_name="python3", resources=resources).execute()
 
 
 def text_of(notebook: nbformat.NotebookNode, cell_id: str) -> str:

@@ -46,7 +46,7 @@ def explore(rule: str, folder: Path) -> Found:
         "PYTHONPATH": f"{NO_NETWORK}{os.pathsep}{ROOT}",
     }
     command = [sys.executable, "-m", f"tests.policy.attempts.{rule}", str(folder)]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=240)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return Found(folder)
 

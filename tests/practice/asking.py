@@ -70,7 +70,7 @@ def send_request(
     host = urlsplit(server.base_url)
     data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
     usual = {"Authorization": f"Bearer {server.key.get_secret_value()}", "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection(str(host.hostname), host.port, timeout=20)
+    connection = http.client.HTTPConnection(str(host.hostname), host.port, timeout=240)
     try:
         connection.request(method, f"{host.path}{path}", data, {**usual, **(headers or {})})
         with connection.getresponse() as response:

@@ -251,7 +251,7 @@ def test_a_client_that_goes_away_in_mid_stream_leaves_no_thread_and_no_word(capf
 def test_a_connection_serves_one_request_after_the_other() -> None:
     server = practice.start()
     address = urlsplit(server.base_url)
-    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=240)
     headers = {"Authorization": f"Bearer {server.key.get_secret_value()}"}
 
     answers = []

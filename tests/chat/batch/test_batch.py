@@ -400,7 +400,7 @@ for number, answer in enumerate(chat.start_map([f"prompt {n}" for n in range(8)]
 
 def test_after_a_killed_process_only_what_is_missing_is_asked() -> None:
     with serve(*OK) as server:
-        killed = subprocess.run([sys.executable, "-c", CRASHES, server.url], env=os.environ, timeout=50, check=False)
+        killed = subprocess.run([sys.executable, "-c", CRASHES, server.url], env=os.environ, timeout=240, check=False)
         before = [one.json["messages"][-1]["content"] for one in server.requests]
         batch = Chat("tiny", base_url=server.url).map([f"prompt {n}" for n in range(8)])
         after = [one.json["messages"][-1]["content"] for one in server.requests[len(before) :]]

@@ -51,7 +51,7 @@ class Results:
         def measure(number: int) -> numpy.ndarray:
             "Measure."
             assert number != 1 or self.may_go_on.wait(60)
-            assert self.slots.acquire(timeout=60)
+            assert self.slots.acquire(timeout=240)
             self.most = max(self.most, self.live)
             result = numpy.full(MEGABYTE // 8, float(number))
             self.made.append(weakref.ref(result))

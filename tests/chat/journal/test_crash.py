@@ -33,7 +33,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("the shim that ends a process at a write needs Linux and a C compiler")
     built = tmp_path_factory.mktemp("shim") / "crash.so"
     command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(built), str(HERE / "crash.c"), "-ldl"]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=240)
     return built
 
 

@@ -65,10 +65,10 @@ def test_what_a_locked_file_could_not_take_before_the_process_ended_is_kept_besi
     path = tmp_path / "journal.sqlite"
     written(Journal(path), Notice("before"))
     with held_by_another_process(path):
-        _, said = write_in_another_process(tmp_path, "while", "and while").communicate(timeout=30)
+        _, said = write_in_another_process(tmp_path, "while", "and while").communicate(timeout=240)
         (left,) = sidecars(path)
         rights = stat.S_IMODE(left.stat().st_mode)
-    write_in_another_process(tmp_path, "after").communicate(timeout=30)
+    write_in_another_process(tmp_path, "after").communicate(timeout=240)
 
     expected = (
         f"2 records could not be written to $NBTOOL_HOME/{path.name}; they are saved in {left.name}, which the next"

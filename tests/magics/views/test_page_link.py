@@ -164,4 +164,4 @@ def test_nbtools_own_loop_is_not_blocked_by_the_wait() -> None:
     run_sync(end())
     widget.turn_place.report("page", "hello")
 
-    assert replaced.get(timeout=20)
+    assert replaced.get(timeout=240)

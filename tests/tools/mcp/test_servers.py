@@ -698,7 +698,7 @@ def test_what_the_package_logs_of_a_hostile_server_does_not_flood_stderr() -> No
     web = HttpServer()
     web.start()
     try:
-        ended = subprocess.run([sys.executable, "-c", NOISY, web.url], capture_output=True, text=True, timeout=60)
+        ended = subprocess.run([sys.executable, "-c", NOISY, web.url], capture_output=True, text=True, timeout=240)
     finally:
         web.stop()
 

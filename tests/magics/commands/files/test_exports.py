@@ -60,7 +60,7 @@ def test_code_is_printed_in_a_run_that_nobody_watches(tmp_path: Path, monkeypatc
     use = "%%chat -q -m practice:fast\nUse &`triple` with n=4."
     cells = ["%load_ext nbtool", f"from nbtool import tool\n{FUNCTION}", use, "%chat code"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
 
     said = notebook.cells[-1].outputs[0].text
     assert said.startswith("The code (1 call) ")

@@ -164,7 +164,7 @@ def test_a_notification_is_bounded_as_a_response_is_and_a_call_works(
     web.notifies, size = NOTIFICATIONS[kind]
     with log_records("nbtool.mcp") as records:
         servers = start({"url": web.url}, limits=ServerLimits(max_message=50_000))
-        notice = records.get(timeout=20).getMessage()
+        notice = records.get(timeout=240).getMessage()
 
     assert servers["it"].notices[0] == notice
     assert size in notice
