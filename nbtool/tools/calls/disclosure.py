@@ -59,6 +59,9 @@ _SAFE_WORDS = frozenset({
 """Words of error messages that contain no data."""
 
 
+JSON_WRITERS = (json.dumps, partial(json.dumps, default=str), partial(json.dumps, default=repr))
+"""The ways in which a tool writes an object as JSON, also one that has parts that JSON does not have."""
+
 CLOSED_PROGRESS = "[This output contains values that were exposed by reference only: it is neither shown nor stored]\n"
 """Replaces a tool's progress text."""
 
@@ -146,7 +149,7 @@ class UnreadableValues:
             if isinstance(value, int | float | Decimal):
                 yield from (f"{value:,}", f"{value:_}")
             yield self._variables.render(value)
-            for render_with in (str, repr, json.dumps):
+            for render_with in (str, repr, *JSON_WRITERS):
                 with (
                     suppress_output(),
                     suppress(Exception),
