@@ -9,7 +9,7 @@ import {
   MAX_DIAGRAM_LINES,
   MAX_DIAGRAM_LINKS,
 } from "../src/rich/markdown/plainDiagram";
-import { drawn } from "./page";
+import { drawn, until } from "./page";
 
 const PLAIN = [
   "flowchart TD\n  A[Start] --> B{Is it?}\n  B -->|Yes| C(OK)\n  B -- No --> D[[End]]\n  C & D --> E((x))",
@@ -188,7 +188,7 @@ test("a page draws a bounded number of diagrams", async () => {
   );
   await drawn();
   await see();
-  await vi.waitFor(() =>
+  await until(() =>
     expect(el.textContent).toContain(
       `this page has drawn ${MAX_DIAGRAMS} diagrams; reload it to draw others`,
     ),

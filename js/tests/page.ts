@@ -1,3 +1,4 @@
+import { vi } from "vitest";
 import widget from "../src/index";
 import { setModule } from "../src/kernel/lazy";
 import type { Model } from "../src/model";
@@ -87,6 +88,11 @@ const TURNS = 6;
 /** Let Preact draw what has changed. */
 export async function drawn(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+/** Wait until a check passes: for what is loaded only when it is needed, also on a busy machine. */
+export async function until(check: () => void): Promise<void> {
+  await vi.waitFor(check, { timeout: 30_000 });
 }
 
 const TAGS = new Set(

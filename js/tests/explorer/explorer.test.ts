@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MAX_TOOL_CHOICES } from "../../src/explorer/listRows";
 import { FOUND_ROW_HEIGHT, ROW_HEIGHT } from "../../src/explorer/TurnList";
 import type { Patch } from "../../src/protocol";
-import { drawn } from "../page";
+import { drawn, until } from "../page";
 import { PAYLOADS } from "../payloads";
 import { Kernel, press, RECORDED, turnId, type } from "./kernel";
 
@@ -93,6 +93,7 @@ test("two explorers of one page have a pattern each for the time of the person",
   for (const one of [kernel, other]) {
     const el = await one.show();
     await open(el, 5);
+    await until(() => expect(el.querySelector(".nb-x-chart")).not.toBeNull());
     const id = el.querySelector("pattern")?.id;
     expect(el.querySelector<HTMLElement>(".nb-x-chart")?.style.getPropertyValue("--nb-x-hatch")).toBe(
       `url("#${id}")`,
@@ -110,7 +111,7 @@ test("a turn is shown with its time line, its rounds and its calls", async () =>
   await open(el, 5);
   const article = el.querySelector("article");
 
-  await vi.waitFor(() => expect(el.querySelector("svg[role=img]")).not.toBeNull());
+  await until(() => expect(el.querySelector("svg[role=img]")).not.toBeNull());
   expect(article?.textContent).toContain("Question 5: please find");
   expect(el.querySelector("svg[role=img]")?.getAttribute("aria-label")).toMatch(
     /^Waiting time: Model .* You .* Tools /,
@@ -220,7 +221,7 @@ async function key(el: Element, name: string, shiftKey = false): Promise<void> {
 async function search(el: Element, text: string, found: number[]): Promise<void> {
   kernel.found = found.map(turnId);
   await type(el, "[type=search]", text);
-  await vi.waitFor(() => expect(kernel.of("search").at(-1)?.text).toBe(text));
+  await until(() => expect(kernel.of("search").at(-1)?.text).toBe(text));
   await drawn();
 }
 
