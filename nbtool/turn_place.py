@@ -41,6 +41,7 @@ class TurnPlace:
         self._listeners: list[Callable[[], object]] = []
         self._lock = threading.Lock()
         self.was_gone = False
+        self.drawn_views = 0
 
     @property
     def state(self) -> PlaceState:
@@ -55,6 +56,7 @@ class TurnPlace:
             before = self._pages.get(page, "not_drawn")
             after = self._pages[page] = TRANSITIONS[report].get(before, before)
             self.was_gone = self.was_gone or after == "gone"
+            self.drawn_views += report == "hello"
             listeners = tuple(self._listeners) if after != before else ()
         for listener in listeners:
             listener()

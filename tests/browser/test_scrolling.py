@@ -308,6 +308,32 @@ def test_a_pill_names_what_waits_and_leads_to_it_and_decides_nothing(
     assert notebook.errors == []
 
 
+@pytest.mark.parametrize("front", ["lab", "notebook"])
+def test_a_pill_shows_a_collapsed_output_and_says_on_which_side_its_cell_is(
+    lab: Lab, model: PacedModel, front: Front
+) -> None:
+    notebook = opened(lab, model, PAY_ASK, *[CODE] * 30, setup=PAY, front=front)
+    pill = notebook.page.locator(".nb-pill button")
+    run(notebook, 1, "Control+Enter")
+    model.call(("pay", {"to": "Ada"}))
+    card = notebook.output(1).get_by_role("group", name="Approval")
+    expect(card).to_be_visible()
+
+    notebook.page.evaluate(f"() => {{ {PANEL}.content.widgets[1].outputHidden = true; }}")
+    expect(card).to_have_count(0)
+    pill.click()
+    expect(card).to_be_focused()
+    expect(pill).to_have_count(0)
+
+    notebook.page.evaluate(f"() => {{ {PANEL}.content.widgets[1].outputHidden = true; }}")
+    notebook.page.evaluate(f"async () => {PANEL}.content.scrollToItem(25, 'center')")
+    expect(pill).to_have_text("Run pay? waits ↑")
+    pill.click()
+    expect(card).to_be_focused()
+    expect(card.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport(ratio=1)
+    assert front == "notebook" or notebook.errors == []  # Notebook 7 has some of its own
+
+
 def test_a_pill_counts_several_turns_and_goes_from_one_to_the_next(lab: Lab, model: PacedModel) -> None:
     park = PAY_ASK.replace("-t pay", "-t pay --approve park")
     cells = [park.replace("paced", f"chat{n}") for n in range(2)]

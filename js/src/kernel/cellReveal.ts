@@ -2,10 +2,13 @@
 export interface CellReveal {
   /** Return the panel of the notebook that has an element in a cell, attached or not. */
   panelOf(element: Node): HTMLElement | undefined;
-  /** Scroll to the cell of an element, and attach it. */
+  /** Return the cell that has an element, also in an output that is collapsed, which JupyterLab takes out of the cell. */
+  cellOf(element: Node): HTMLElement | undefined;
+  /** Scroll to the cell of an element, attach it, and show its output. */
   reveal(element: Node): Promise<void>;
 }
 
+const CELL = ".jp-Cell";
 const KEY = Symbol.for("nbtool.cellReveal");
 const globals = globalThis as unknown as Record<symbol, CellReveal | undefined>;
 
@@ -17,4 +20,9 @@ export function cellReveal(): CellReveal | undefined {
 /** Give the views of the page a way to find cells. */
 export function setCellReveal(reveal: CellReveal): void {
   globals[KEY] = reveal;
+}
+
+/** Return the cell around an element, attached or not. */
+export function cellOf(element: HTMLElement): HTMLElement | undefined {
+  return element.closest<HTMLElement>(CELL) ?? cellReveal()?.cellOf(element);
 }

@@ -3,7 +3,7 @@ import type { InsertedCell } from "../notebook/insertCell";
 import { type Head, type PageAction, VERSION } from "../protocol";
 import type { OfflineConnection } from "../saved/offline";
 import { requestFromKernel } from "./kernelRequest";
-import type { IopubMessage, NotebookPanel, NotebookTracker } from "./types";
+import type { CellWidget, IopubMessage, NotebookPanel, NotebookTracker } from "./types";
 
 /** What an action applies to, where it is not the whole turn. */
 interface ActionDetail {
@@ -128,14 +128,23 @@ export function findPanelOfCell(node: Node, tracker: NotebookTracker | null): No
   return tracker?.find((panel) => cellIndex(node, panel) >= 0);
 }
 
-/** Scroll to the cell that contains an element; JupyterLab attaches it to the page. */
+/** Scroll to the cell that contains an element, which JupyterLab attaches to the page, and show its output. */
 export async function revealCell(node: Node, panel: NotebookPanel | undefined): Promise<void> {
+  const cell = findCell(node, panel);
+  if (cell?.outputHidden) cell.outputHidden = false;
   await panel?.content.scrollToItem?.(cellIndex(node, panel));
+}
+
+/** Return the cell that contains an element. */
+export function findCell(node: Node, panel: NotebookPanel | undefined): CellWidget | undefined {
+  return panel?.content.widgets[cellIndex(node, panel)];
 }
 
 /** Return which cell contains an element; -1 where none does. */
 export function cellIndex(node: Node, panel: NotebookPanel | undefined): number {
-  return panel?.content.widgets.findIndex((cell) => cell.node.contains(node)) ?? -1;
+  const contains = (cell: CellWidget): boolean =>
+    cell.node.contains(node) || Boolean(cell.outputArea?.node.contains(node));
+  return panel?.content.widgets.findIndex(contains) ?? -1;
 }
 
 const LOAD_EXTENSION = "%load_ext nbtool";

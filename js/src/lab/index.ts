@@ -11,7 +11,7 @@ import { setDiagramDrawer } from "../kernel/diagrams";
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
 import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
-import { findPanel, findPanelOfCell, revealCell, showCell } from "./actions";
+import { findCell, findPanel, findPanelOfCell, revealCell, showCell } from "./actions";
 import { addChatCells } from "./chatCells";
 import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
 import { recordFocus } from "./focus";
@@ -70,6 +70,7 @@ async function turns(from: SharedScope): Promise<object> {
         answerNotebookRequests(tracker, loadCellRequests);
         setCellReveal({
           panelOf: (node) => findPanelOfCell(node, tracker)?.node,
+          cellOf: (node) => findCell(node, findPanelOfCell(node, tracker))?.node,
           reveal: (node) => revealCell(node, findPanelOfCell(node, tracker)),
         });
         setCellLink((node, cell) => showCell(findPanel(node, tracker), cell));

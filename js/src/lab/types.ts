@@ -53,6 +53,9 @@ export interface RenderMime {
 
 export interface CellWidget {
   readonly node: HTMLElement;
+  /** Of a code cell; its node is not in the cell's while the output is collapsed. */
+  readonly outputArea?: { readonly node: HTMLElement };
+  outputHidden?: boolean;
   readonly model?: { getMetadata?(key: string): unknown };
 }
 

@@ -20,10 +20,10 @@ function rows(el: Element): HTMLElement[] {
 }
 
 /** Open a recorded turn by its row; the kernel finds it too, where its answer is early. */
-async function open(el: HTMLElement, number: number): Promise<void> {
-  kernel.found = [turnId(number)];
+async function open(el: HTMLElement, number: number, of = kernel): Promise<void> {
+  of.found = [turnId(number)];
   await type(el, "[type=search]", turnId(number));
-  await drawn();
+  await until(() => expect(rows(el)).toHaveLength(1));
   rows(el)[0]?.click();
   await drawn();
 }
@@ -92,7 +92,7 @@ test("two explorers of one page have a pattern each for the time of the person",
   const ids: (string | undefined)[] = [];
   for (const one of [kernel, other]) {
     const el = await one.show();
-    await open(el, 5);
+    await open(el, 5, one);
     await until(() => expect(el.querySelector(".nb-x-chart")).not.toBeNull());
     const id = el.querySelector("pattern")?.id;
     expect(el.querySelector<HTMLElement>(".nb-x-chart")?.style.getPropertyValue("--nb-x-hatch")).toBe(

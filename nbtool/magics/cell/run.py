@@ -137,7 +137,10 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     turn.add_listener(rerun.feed)
     try:
         poll = partial(_poll, interrupts, notebook.poll if flags.quiet else view.poll)
-        with open_notebook(turn.caller_thread, notebook), follow_clearing(shell, view.show_again):
+        with (
+            open_notebook(turn.caller_thread, notebook),
+            follow_clearing(shell, partial(view.show_again, is_cleared=True)),
+        ):
             wait_for_turn(turn, on_tick=poll, on_start=interrupts.begin)
     except KeyboardInterrupt:
         raise stop_cell(shell, turn, has_view=not flags.quiet) from None

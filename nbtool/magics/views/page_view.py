@@ -46,6 +46,8 @@ PARKED_UNSEEN = (
 )
 PARKED_NOTICE = "This turn outlived its cell: parked at {at}, ended at {end}."
 
+REDRAW_SECONDS = 10.0
+"""Seconds in which a page that shows the notebook draws an output, also where it is busy."""
 
 SERVED_ACTIONS = ("code", "explore")
 """What can be done with the turn of a client, which no model can repeat."""
@@ -80,6 +82,7 @@ class WidgetView(OutputView):
         self._above: dict[str, Any] = {}
         self._copy: Any = None
         self._gone_since: float | None = None
+        self._awaited_view, self._shown_again_at = 0, 0.0
         self._outputs = capturing_outputs()
         self._folded: Any = None
         close_former(turn.cell_id)
@@ -122,10 +125,21 @@ class WidgetView(OutputView):
             self._gone_since = math.inf  # once: where the cell is gone too, nothing would draw it
             self.show_again()
 
-    def show_again(self) -> None:
-        """Show the turn again, under the same display id, so that its end replaces this output too."""
-        if not self._parked_at and not self._turn.done.done():
-            display_widget(self._widget, display_id=self._handle.display_id)
+    def show_again(self, *, is_cleared: bool = False) -> None:
+        """Show the turn again, under the same display id, so that its end replaces this output too.
+
+        It is not shown a second time while a page may have yet to draw it, unless that output was cleared as well.
+        """
+        if self._parked_at or self._turn.done.done():
+            return
+        if self._is_view_awaited() and not is_cleared and monotonic() - self._shown_again_at < REDRAW_SECONDS:
+            return
+        display_widget(self._widget, display_id=self._handle.display_id)
+        self._awaited_view, self._shown_again_at = self._widget.turn_place.drawn_views + 1, monotonic()
+
+    def _is_view_awaited(self) -> bool:
+        """Whether no page has drawn the output in which the turn was shown again."""
+        return self._widget.turn_place.drawn_views < self._awaited_view
 
     def show_changes(self, text: str, *, can_undo: bool) -> None:
         """Show it below the turn, before its widget is replaced."""
@@ -175,7 +189,8 @@ class WidgetView(OutputView):
     def _finish(self, turn: Turn, in_copy: str) -> None:
         """Replace the output of a turn that ends with its cell."""
         bundle = self._widget.finish()
-        if self._widget.turn_place.state == "gone" and not self._outputs:  # an update of what was cleared has no effect
+        is_gone = self._widget.turn_place.state == "gone" and not self._is_view_awaited()
+        if is_gone and not self._outputs:  # an update of what was cleared has no effect
             display(bundle, raw=True, display_id=self._handle.display_id)  # type: ignore[no-untyped-call]  # IPython ships no types for it
         else:
             self._replace(self._handle, bundle)

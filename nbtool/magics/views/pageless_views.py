@@ -47,8 +47,8 @@ class View(Protocol):
     def poll(self) -> None:
         """Process messages; on the waiting thread, every tick."""
 
-    def show_again(self) -> None:
-        """Show the turn again in its cell, whose output was cleared; on the waiting thread."""
+    def show_again(self, *, is_cleared: bool = False) -> None:
+        """Show the turn again in its cell, whose output is gone, or was just cleared; on the waiting thread."""
 
     def show_changes(self, text: str, *, can_undo: bool) -> None:
         """Show what the turn did to the notebook, and whether that can be undone; on the waiting thread."""
@@ -77,7 +77,7 @@ class NullView:
     def poll(self) -> None:
         """Do nothing."""
 
-    def show_again(self) -> None:
+    def show_again(self, *, is_cleared: bool = False) -> None:
         """Do nothing."""
 
     def show_changes(self, text: str, *, can_undo: bool) -> None:

@@ -17,6 +17,7 @@ from nbtool.magics.views.cleared_output import (
     show_in_outputs,
 )
 from nbtool.magics.views.next_cell import say_in_next_cell
+from tests.compat.page import Page, open_page
 from tests.shells import end_shell, new_shell
 
 
@@ -93,3 +94,43 @@ def test_the_next_cell_says_what_waits_once_and_only_if_it_still_does(
         outputs.append(capsys.readouterr().out)
 
     assert outputs == printed
+
+
+WIPE = """
+%load_ext nbtool
+from IPython.display import clear_output
+from nbtool import tool
+@tool(run="auto")
+def wipe(times: int) -> str:
+    "Clear the output of the cell."
+    for _ in range(times):
+        clear_output()
+    return "done"
+"""
+
+
+class SlowPage(Page):
+    """A page that reports at once that a view is gone, and draws no output in which it is shown again."""
+
+    def _take(self, message: dict[str, Any], click: str) -> Any:
+        content = super()._take(message, click)
+        if message["msg_type"] == "clear_output":
+            self.outputs = 0
+            self.say("gone")
+        self.outputs += message["msg_type"] == "display_data"
+        return content
+
+    outputs = 0
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_turn_whose_tool_clears_the_output_is_there_once_at_its_end(times: int) -> None:
+    with open_page() as page:
+        page.run(WIPE)
+        slow = SlowPage(page.client)
+        slow.run(f"%%chat -m practice:fast\nUse &`wipe` with {times}.")
+
+        assert slow.outputs == 1
+        (shown,) = {display_id: data for display_id, data in slow.shown.items() if "text/html" in data}.values()
+        assert "wipe" in shown["text/plain"]

@@ -1,4 +1,5 @@
 /** Where a card is, seen from the part of a notebook that is in sight. */
+import { cellOf } from "../../kernel/cellReveal";
 
 export type Side = "seen" | "above" | "below";
 
@@ -18,9 +19,10 @@ const MARGIN = 12;
 export function sideOf(card: HTMLElement, panel: HTMLElement): Side {
   const view = viewOf(panel);
   if (!view.height) return "seen"; // another tab is in front: this notebook shows nothing, nor its pill
-  if (!card.isConnected) return detachedSide(card, panel);
+  const cell = cellOf(card);
+  if (!(cell ?? card).isConnected) return detachedSide(cell, panel);
   const isFolded = !card.getClientRects().length;
-  const { top, bottom, height } = (isFolded ? (card.closest(CELL) ?? card) : card).getBoundingClientRect();
+  const { top, bottom, height } = (isFolded ? (cell ?? card) : card).getBoundingClientRect();
   const visible = Math.min(bottom, view.bottom) - Math.max(top, view.top);
   const wanted = Math.min(height, view.height * MOST_OF_PAGE);
   if (!isFolded && visible >= wanted - 1) return "seen";
@@ -32,7 +34,7 @@ export function alignCard(card: HTMLElement, panel: HTMLElement): void {
   const view = viewOf(panel);
   const scroller = panel.querySelector(SCROLLER);
   if (!scroller || !card.isConnected) return;
-  const el = card.getClientRects().length ? card : (card.closest(CELL) ?? card);
+  const el = card.getClientRects().length ? card : (cellOf(card) ?? card);
   const { top, bottom, height } = el.getBoundingClientRect();
   const end = card.closest(".nb-turn")?.getBoundingClientRect().bottom ?? bottom;
   const above = top - view.top - MARGIN;
@@ -42,13 +44,13 @@ export function alignCard(card: HTMLElement, panel: HTMLElement): void {
 }
 
 /** The side of a card whose cell JupyterLab has taken out of the page. */
-function detachedSide(card: HTMLElement, panel: HTMLElement): Side {
+function detachedSide(cell: HTMLElement | undefined, panel: HTMLElement): Side {
   const first = panel.querySelector<HTMLElement>(`${SCROLLER} ${CELL}`);
-  return indexOf(card.closest(CELL)) < indexOf(first) ? "above" : "below";
+  return indexOf(cell) < indexOf(first) ? "above" : "below";
 }
 
 /** The place of a cell in its notebook, as JupyterLab writes it. */
-function indexOf(cell: Element | null): number {
+function indexOf(cell: Element | null | undefined): number {
   return Number(cell instanceof HTMLElement ? cell.dataset.windowedListIndex : undefined);
 }
 

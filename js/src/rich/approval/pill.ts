@@ -1,12 +1,11 @@
 /** A pill at the lower edge of a notebook names the questions that are not fully in sight, and leads to them. */
-import { cellReveal } from "../../kernel/cellReveal";
+import { cellOf, cellReveal } from "../../kernel/cellReveal";
 import type { Connection } from "../../kernel/turn";
 import { plural, singleLine } from "../../text/format";
 import { countCalls, type PendingCall } from "../../views/approval/pending";
 import { alignCard, type Side, sideOf } from "./cardSide";
 
 const PANEL = ".jp-NotebookPanel";
-const CELL = ".jp-Cell";
 
 /** The steps from nothing to all of a card at which its place is looked at. */
 const STEPS = Array.from({ length: 21 }, (_, step) => step / 20);
@@ -157,9 +156,7 @@ function describe(waiting: readonly WaitingCard[]): string {
 }
 
 function byPlace({ card: one }: { card: HTMLElement }, { card: other }: { card: HTMLElement }): number {
-  const cells = [one, other].map((card) =>
-    Number(card.closest<HTMLElement>(CELL)?.dataset.windowedListIndex),
-  );
+  const cells = [one, other].map((card) => Number(cellOf(card)?.dataset.windowedListIndex));
   const [first = 0, second = 0] = cells;
   if (first !== second && !cells.some(Number.isNaN)) return first - second;
   return one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1;
