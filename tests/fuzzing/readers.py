@@ -29,6 +29,7 @@ from mcp.types import (
 )
 
 import nbtool
+from nbtool.blocks.argument_lines import long_arguments, short_arguments
 from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.question import notice_text
 from nbtool.chat.batch.remote.asked_question import pack_decision, pack_question, read_decision, read_question
@@ -303,6 +304,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
         _either(lambda text: read_held(text, WORD, frozenset({"f"}), complete=False)),
         OWN,
     ),
+    "a call's arguments": (lambda text: short_arguments(json.dumps({text: [text]})) + long_arguments(text), MENTIONS),
     "blocks with the own mark": (lambda text: list(find_own_blocks(text, WORD)), OWN),
     "other forms of calls": (lambda text: find_other_forms(text, None), [*MARKED, *OWN]),
     "other forms of calls of known tools": (lambda text: find_other_forms(text, {"f"}), [*MARKED, *OWN, "f("]),

@@ -13,7 +13,7 @@ from syrupy.types import SnapshotIndex
 
 CHANGING = (
     (r"\x1b\[[0-9;]*m", ""),
-    (r"/tmp/pytest-of-[^/\s]+/pytest-\d+/[^/\s'\"`]+", "TMP"),
+    (r"/tmp/pytest-of-[^/\s]+/pytest-\d+/(?:popen-gw\d+/)?[^/\s'\"`]+", "TMP"),
     (r"\b(chat|turn|approval|call|map)_[0-9a-f]{8,32}\b", r"\1_ID"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?UTC|Z|[+-]\d\d:?\d\d)?", "DATE"),
     (r"\b((?:127\.0\.0\.1|localhost|[\w.-]+\.(?:test|example)):)\d{4,5}\b", r"\1PORT"),

@@ -426,8 +426,10 @@ def test_an_interrupt_at_the_line_of_a_terminal_stops_the_turn_and_is_no_answer(
         encoding="utf-8",
     )
     terminal.expect(r"Run it\?[^\n]*no\] ")
-    terminal.sendintr()
-    terminal.expect("Stopped")
+    for _ in range(SECONDS):  # Python's `input` loses one between its look for signals and its wait for a key
+        terminal.sendintr()
+        if terminal.expect(["Stopped", pexpect.TIMEOUT], timeout=2) == 0:
+            break
     shown = terminal.before or ""
     terminal.close(force=True)
 
