@@ -21,14 +21,17 @@ BROWSER = Path(__file__).parent / "browser"
 HOMES = count()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Close the network, for this process and for the tests that hand the folder to another one.
 
     How long Hypothesis takes says how busy the machine is, and nothing about the code: no test fails by it.
 
     An interrupt is one in every process: those that xdist starts ignore it, and nbtool stops tools by it.
     """
-    settings.register_profile("nbtool", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    is_normal_lane = str(config.option.markexpr).startswith("not nightly")  # whose result depends on the code alone
+    settings.register_profile(
+        "nbtool", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=is_normal_lane
+    )
     settings.load_profile("nbtool")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     spec = spec_from_file_location("only_loopback", LOOPBACK / "sitecustomize.py")

@@ -13,6 +13,7 @@ import itertools
 import math
 import re
 import unicodedata
+from collections.abc import Iterator
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import PurePath
@@ -255,19 +256,22 @@ def is_secret_name(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def original_names(name: str) -> tuple[str, ...]:
     """Return a name and the names it may be a copy of: `.netrc~`, `.#.netrc`, `id_rsa.bak.gz`, `kaggle (1).json`."""
-    names = [name]
+    names = latest = dict.fromkeys([name])
+    for _ in range(_MAX_COPY_MARKS):
+        latest = dict.fromkeys(shorter for one in latest for shorter in _without_mark(one) if shorter not in names)
+        names = names | latest
+    return tuple(names)
+
+
+def _without_mark(name: str) -> Iterator[str]:
+    """Yield what a name is without the last mark of a copy, at its end or before its ending."""
+    if shorter := _COPY_MARK.sub("", name):
+        yield shorter
+        if name.endswith((".swp", ".swo")):
+            yield shorter.removeprefix(".")
     stem, dot, ending = name.rpartition(".")
-    for original in dict.fromkeys((name, f"{_COPY_MARK.sub('', stem)}{dot}{ending}" if stem else name)):
-        mark = original
-        for _ in range(_MAX_COPY_MARKS):
-            if (shorter := _COPY_MARK.sub("", mark)) in ("", mark):
-                break
-            mark = shorter
-            names += (
-                [mark, mark.removeprefix(".")] if mark.endswith(".swp") or name.endswith((".swp", ".swo")) else [mark]
-            )
-        names.append(original)
-    return tuple(dict.fromkeys(names))
+    if stem:
+        yield f"{_COPY_MARK.sub('', stem)}{dot}{ending}"
 
 
 def secret_in(text: str) -> str:

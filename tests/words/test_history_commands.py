@@ -172,7 +172,7 @@ def test_open_with_another_host(page: Page, snapshot: SnapshotAssertion, monkeyp
         page.run(f"%chat open {chat}", "%chat open CHAT, whose model has no key here")
         page.run("%%chat -q\nAnd now?")
         status = page.run_unseen("%chat status").splitlines()
-        page.texts["%chat status, about the history"] = "\n".join(status[2:4])
+        page.texts["%chat status, about the history"] = " ".join(" ".join(status[2:4]).split())
         hosts.set_keys("alpha", "beta")
         page.shell.run_line_magic("reload_ext", "nbtool")
         page.run(f"%chat open {chat}", "%chat open CHAT, whose model can be used")
