@@ -34,7 +34,7 @@ def beats() -> Iterator[list[float]]:
     beating = background_loop().submit(beat())
     yield gaps
     is_over.set()
-    beating.result(10)
+    beating.result(240)
     if max(gaps) >= STALL:
         scale = slowness()
         gaps[:] = [gap / scale for gap in gaps]

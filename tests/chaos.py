@@ -132,7 +132,7 @@ class ChaosServer:
                 await reader.read()
                 self.left.set()
             elif isinstance(step, AwaitFlag):
-                await asyncio.to_thread(self.flag.wait, 10)
+                await asyncio.to_thread(self.flag.wait, 240)
             elif isinstance(step, Repeat):
                 await self._repeat(step, reader, writer)
             else:
@@ -205,14 +205,14 @@ def _running(server: ChaosServer) -> Iterator[ChaosServer]:
 
     thread = threading.Thread(target=asyncio.run, args=(run(),), name="chaos", daemon=True)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(240)
     try:
         yield server
     finally:
         server.flag.set()
         loop, ending = stop[0]
         loop.call_soon_threadsafe(ending.set)
-        thread.join(10)
+        thread.join(240)
 
 
 def head(status: int = 200, content_type: str = "text/event-stream", **headers: str) -> bytes:

@@ -147,10 +147,10 @@ def proxy(target: int, credentials: str) -> Iterator[Proxy]:
 
     thread = threading.Thread(target=asyncio.run, args=(run(),), name="proxy", daemon=True)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(240)
     try:
         yield server
     finally:
         loop, ending = stop[0]
         loop.call_soon_threadsafe(ending.set)
-        thread.join(10)
+        thread.join(240)

@@ -60,7 +60,7 @@ def test_a_loop_waits_for_a_report_of_another_thread() -> None:
 
     async def wait() -> bool:
         asyncio.get_running_loop().call_soon(threading.Thread(target=place.report, args=("page", "hello")).start)
-        return await place.wait_for({"seen"}, 10)
+        return await place.wait_for({"seen"}, 240)
 
     assert asyncio.run(wait())
     assert place._listeners == []

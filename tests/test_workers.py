@@ -38,7 +38,7 @@ def test_pieces_at_the_same_time_have_threads_of_their_own() -> None:
     meeting = threading.Barrier(3)
 
     def meet() -> int:
-        meeting.wait(10)
+        meeting.wait(240)
         return threading.get_ident()
 
     async def together() -> list[int]:
@@ -54,15 +54,15 @@ def test_no_more_threads_wait_than_may() -> None:
 
     def meet() -> None:
         threads.append(threading.current_thread())
-        meeting.wait(10)
+        meeting.wait(240)
 
     for _ in range(3):
-        pool.submit(meet, lambda _: actual.wait(10))
-    actual.wait(10)
+        pool.submit(meet, lambda _: actual.wait(240))
+    actual.wait(240)
     idle = [worker._thread for worker in pool.idle_workers]
     for thread in threads:
         if thread not in idle:
-            thread.join(10)
+            thread.join(240)
 
     assert len(idle) == 1
     assert sorted(thread.is_alive() for thread in threads) == [False, False, True]
@@ -73,8 +73,8 @@ def test_a_thread_that_waits_in_vain_ends() -> None:
     actual, threads = threading.Event(), []
 
     pool.submit(threading.current_thread, lambda thread: (threads.append(thread), actual.set()))
-    actual.wait(10)
-    threads[0].join(10)
+    actual.wait(240)
+    threads[0].join(240)
 
     assert not threads[0].is_alive()
     assert pool.idle_workers == []
@@ -111,7 +111,7 @@ def test_a_forked_child_makes_threads_of_its_own() -> None:
     if not child:
         done = threading.Event()
         thread_pool.submit_daemon(lambda: b"alive", lambda word: (os.write(write, word), done.set()))
-        os._exit(0 if done.wait(10) else 1)
+        os._exit(0 if done.wait(240) else 1)
     _, status = os.waitpid(child, 0)
 
     assert os.waitstatus_to_exitcode(status) == 0

@@ -130,7 +130,7 @@ def approve_calls(page: Page, asked: list[dict[str, Any]], chance: random.Random
     waits = threading.Semaphore(0)
     turn.add_listener(lambda event: waits.release() if isinstance(event, CallAsked) else None)
     wait_for_turn(turn)
-    assert all(waits.acquire(timeout=20) for _ in asked)
+    assert all(waits.acquire(timeout=240) for _ in asked)
     transcript = Transcript()
     for event in turn.log:
         transcript.feed(event)
@@ -150,7 +150,7 @@ def approve_calls(page: Page, asked: list[dict[str, Any]], chance: random.Random
         received = parse_message(said, turn_id=said["turn"], nonce=said["nonce"])
         assert received
         chat.approvals.decide(received.digest, to_decision(received.verdict or {}), by="button")
-    assert turn.done.result(20).status == "completed"
+    assert turn.done.result(240).status == "completed"
     return ran, shown, edits
 
 

@@ -331,6 +331,18 @@ def test_a_pill_shows_a_collapsed_output_and_says_on_which_side_its_cell_is(
     pill.click()
     expect(card).to_be_focused()
     expect(card.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport(ratio=1)
+
+    collapse = (
+        "(cell) => { cell.model.sharedModel.setSource('# Part'); cell.rendered = true; cell.headingCollapsed = true; }"
+    )
+    notebook.page.evaluate(f"async () => {PANEL}.content.scrollToItem(0, 'center')")
+    notebook.page.evaluate(SELECT, 0)
+    notebook.page.keyboard.press("m")
+    notebook.page.evaluate(f"() => ({collapse})({PANEL}.content.widgets[0])")
+    expect(card).to_be_hidden()
+    pill.click()
+    expect(card).to_be_focused()
+    expect(card.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport(ratio=1)
     assert front == "notebook" or notebook.errors == []  # Notebook 7 has some of its own
 
 

@@ -42,7 +42,7 @@ server = get_ipython().magics_manager.registry["ChatMagics"].kernel_chats.server
 print(server.address.url, server.address.token.get_secret_value(), "end")
 """
 CHECKED = "import nbtool\nheaviest = nbtool.tool(heaviest, result='always')\n%chat serve -t heaviest -v birds"
-BUSY = "print('begun'); is_over.wait(60); print('over')"
+BUSY = "print('begun'); is_over.wait(240); print('over')"
 END = "is_over.set(); print('set')"
 ASK = "%%chat -m practice:fast\nUse &`heaviest` on $`birds`."
 ARGUMENTS = {"table": "$VAR_REF{{birds}}"}
@@ -108,7 +108,7 @@ def test_a_call_of_a_program_is_approved_by_a_click_while_another_cell_runs(lab:
     screenshot(notebook.output(1), "served-question")
     assert notebook.is_running(3)
     buttons(notebook, "Approve").click()
-    answered = result.result(60)[0]
+    answered = result.result(240)[0]
 
     assert [one.text for one in answered.content] == ["emu", "Kept as $VAR_REF{{heaviest_1_result}}."]
     notebook.wait_output(1, "The result was returned to agent.")
@@ -129,7 +129,7 @@ def test_the_card_of_a_result_names_the_program_that_would_receive_it(lab: Lab) 
     screenshot(notebook.output(1), "served-result")
     buttons(notebook, "Release").click(timeout=30_000)
 
-    assert result.result(60)[0].content[0].text == "emu"
+    assert result.result(240)[0].content[0].text == "emu"
     assert notebook.errors == []
 
 
@@ -210,7 +210,7 @@ def test_a_cell_that_waits_shows_the_question_of_a_program_too_and_a_click_there
     expect(buttons(notebook, "Approve")).to_have_count(1)
     expect(buttons(notebook, "Approve", 3).last).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve", 3).last.click()
-    answered = result.result(60)[0]
+    answered = result.result(240)[0]
 
     assert answered.content[0].text == "emu"
     notebook.wait_output(1, "The result was returned to agent.")
@@ -240,7 +240,7 @@ def test_a_cell_that_computes_shows_the_question_until_it_is_denied_elsewhere(
     screenshot(notebook.output(3), f"served-question-in-cell-{theme}")
     buttons(notebook, "Deny").click()
 
-    assert result.result(60)[0].is_error
+    assert result.result(240)[0].is_error
     notebook.wait_output(3, "agent called heaviest: denied.")
     expect(buttons(notebook, "Approve", 3)).to_have_count(0)
     assert notebook.errors == []
@@ -256,7 +256,7 @@ def test_calls_at_once_are_asked_about_each_in_its_place_and_one_is_denied(lab: 
     expect(buttons(notebook, "Approve")).to_have_count(1, timeout=30_000)
     expect(buttons(notebook, "Approve").first).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve").first.click()
-    results = result.result(60)
+    results = result.result(240)
 
     assert sorted(one.is_error for one in results) == [False, True]
     denied = next(one for one in results if one.is_error)
@@ -269,12 +269,12 @@ def test_calls_are_listed_in_order_of_time_around_an_open_question_and_a_line_sa
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
 
     for number in range(MAX_SHOWN):
-        call(url, token, "ListVars", {}, name=f"reader{number}").result(60)
+        call(url, token, "ListVars", {}, name=f"reader{number}").result(240)
     notebook.wait_output(1, f"to reader{MAX_SHOWN - 1}.")
     screenshot(notebook.output(1), "served-many")
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve").click()
-    assert asked.result(60)[0].content[0].text == "emu"
+    assert asked.result(240)[0].content[0].text == "emu"
     notebook.wait_output(1, "to first.")
 
     shown = notebook.output(1).inner_text()
@@ -293,7 +293,7 @@ def test_after_a_reload_serve_shows_the_open_question_the_former_calls_and_later
     first = call(url, token, name="first")
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve").click()
-    first.result(60)
+    first.result(240)
     notebook.wait_output(1, "returned to first.")
     notebook.save()
 
@@ -304,13 +304,13 @@ def test_after_a_reload_serve_shows_the_open_question_the_former_calls_and_later
     expect(notebook.output(3)).to_contain_text("returned to first.")
     screenshot(notebook.output(3), "served-reloaded")
     buttons(notebook, "Approve", 3).click()
-    second.result(60)
+    second.result(240)
     notebook.wait_output(3, "returned to second.")
     third = call(url, token, name="third")
     expect(buttons(notebook, "Approve", 3)).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve", 3).click()
 
-    assert third.result(60)[0].content[0].text == "emu"
+    assert third.result(240)[0].content[0].text == "emu"
     notebook.wait_output(3, "returned to third.")
 
 
@@ -326,7 +326,7 @@ def test_serve_moves_the_calls_below_itself_and_counts_those_under_way(lab: Lab)
     expect(buttons(notebook, "Approve")).to_have_count(0)
     expect(buttons(notebook, "Approve", 3)).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve", 3).click()
-    assert asked.result(60)[0].content[0].text == "emu"
+    assert asked.result(240)[0].content[0].text == "emu"
     assert notebook.errors == []
 
 
@@ -336,7 +336,7 @@ def test_a_notebook_that_stops_serving_answers_the_open_question_and_prints_noth
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
 
     notebook.run_cell(3)
-    stopped = result.result(60)[0]
+    stopped = result.result(240)[0]
     notebook.run_cell(4)
     state = notebook.wait_output(4, "Nothing is served now")
 
@@ -353,7 +353,7 @@ def test_the_notebook_that_served_is_saved_without_its_token(lab: Lab) -> None:
     result = call(url, token)
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve").click()
-    result.result(60)
+    result.result(240)
     notebook.wait_output(1, "The result was returned to agent.")
     saved = notebook.save()
 

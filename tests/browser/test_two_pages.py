@@ -33,7 +33,7 @@ def test_two_pages_of_one_turn_agree_and_a_question_is_answered_once(lab: Lab) -
 
 
 def test_a_page_that_is_reloaded_in_mid_turn_shows_what_came_and_what_comes(lab: Lab) -> None:
-    waiting = SETUP.replace('print("printed by pay")', "go.wait(60)")
+    waiting = SETUP.replace('print("printed by pay")', "go.wait(240)")
     waiting = waiting.replace("threads = []", "threads, go = [], threading.Event()")
     notebook = park(lab, "python3", "go.set()", CHECK, setup=waiting)
     card(notebook).get_by_role("button", name="Approve").click()

@@ -82,7 +82,7 @@ async def stop_after(steps: int) -> tuple[Outcome, TurnContext, Watching, list[E
     for _ in range(steps):
         await asyncio.sleep(0)
     cancel.cancel()
-    return await asyncio.wait_for(running, 10), turn, watching, events, calling
+    return await asyncio.wait_for(running, 240), turn, watching, events, calling
 
 
 @pytest.mark.promise("stops")
@@ -168,7 +168,7 @@ def test_the_error_of_a_sync_hook_that_ends_soon_after_the_stop_is_kept() -> Non
         def on_before_request(self, request: RequestContext) -> None:
             request.turn.cancel.cancel()
             for _ in range(20):  # by then the wait for this thread has been cancelled
-                asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loops[0]).result(10)
+                asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loops[0]).result(240)
             raise ValueError("a defect")
 
     async def stopped() -> Outcome:

@@ -214,7 +214,7 @@ def test_two_functions_that_fail_after_a_reply_are_reported() -> None:
 
     class Fails:
         def on_after_request(self, _: object) -> None:
-            both.wait(10)
+            both.wait(240)
             raise ValueError("no")
 
     ran = run(["Hello"], Fails(), Fails())

@@ -160,7 +160,7 @@ async def run_and_stop(shape: str, way: str, steps: int, hook: str = "", fault: 
     outcome = None
     with suppress(asyncio.CancelledError):
         await stop(way, running, cancel)
-        outcome = await asyncio.wait_for(asyncio.shield(running), 10)
+        outcome = await asyncio.wait_for(asyncio.shield(running), 240)
     seen = StoppedTurn(outcome, turn, list(events), calling, list(effects))
     for _ in range(AFTER):
         await asyncio.sleep(0)
@@ -173,7 +173,7 @@ async def run_and_stop(shape: str, way: str, steps: int, hook: str = "", fault: 
 async def stop(way: str, running: asyncio.Future[Outcome], cancel: CancelSignal) -> None:
     if way == "task":
         running.cancel()
-        await asyncio.wait({running}, timeout=10)
+        await asyncio.wait({running}, timeout=240)
         return
     if way == "signal of a thread":
         loop = asyncio.get_running_loop()
@@ -189,7 +189,7 @@ async def stop(way: str, running: asyncio.Future[Outcome], cancel: CancelSignal)
     if way == "signal and task":
         await asyncio.sleep(0)
         running.cancel()
-        await asyncio.wait({running}, timeout=10)
+        await asyncio.wait({running}, timeout=240)
 
 
 def tools(effects: list[int]) -> list[Any]:

@@ -45,9 +45,9 @@ def chat_after(status: str, mode: HistoryMode) -> tuple[Chat, ScriptedWire]:
         "The first question", settings=TurnSettings(limits=Limits(seconds=0.1 if status == "timeout" else None))
     )
     if status == "cancelled":
-        assert holding.reached.wait(10)
+        assert holding.reached.wait(240)
         turn.cancel()
-    turn.done.result(10)
+    turn.done.result(240)
     assert turn.status == status
     return chat, wire
 

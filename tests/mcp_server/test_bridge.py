@@ -76,13 +76,13 @@ def test_the_calls_of_a_client_that_ends_are_cancelled_and_their_questions_withd
             client.stdin.flush()
             if message.get("id") == 1:
                 client.stdout.readline()
-        assert is_asked.wait(30)
+        assert is_asked.wait(240)
         opened = psutil.Process(client.pid).net_connections("all")
         client.stdin.close()
         turn = view.shown[0][0]
-        status = turn.done.result(30).status
+        status = turn.done.result(240).status
         client.stdout.close()
-        assert client.wait(30) == 0
+        assert client.wait(240) == 0
 
     assert (status, turn.calls[0].status) == ("cancelled", "cancelled")
     assert opened
@@ -111,7 +111,7 @@ def test_the_command_ends_with_one_line_once_the_notebook_no_longer_serves(messa
         client.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         client.stdin.flush()  # standard input stays open, as with a client that waits
 
-        assert client.wait(30) == 1
+        assert client.wait(240) == 1
         assert client.stderr.read() == f"{NOT_SERVED}\n"
         answers = [json.loads(line) for line in client.stdout.read().splitlines()]
     assert [one["error"]["message"] for one in answers] == [NOT_SERVED] * ("id" in message)

@@ -277,7 +277,7 @@ def test_only_so_many_calls_of_a_client_wait_and_only_so_many_run() -> None:
     async def hold(n: int) -> int:
         """Wait."""
         started.append(n)
-        await asyncio.to_thread(release.wait, 20)
+        await asyncio.to_thread(release.wait, 240)
         return n
 
     async def use() -> list[Any]:
@@ -318,14 +318,14 @@ def test_open_calls_are_answered_when_the_notebook_stops_serving(caplog: pytest.
         with serve(lambda: Chat(tools=[pay]), view, places=2) as server:
             async with connect(server) as session:
                 calls = [asyncio.create_task(session.call_tool("pay", {"amount": n})) for n in range(3)]
-                assert await asyncio.to_thread(are_asked.wait, 20)
+                assert await asyncio.to_thread(are_asked.wait, 240)
                 await asyncio.to_thread(server.stop)
                 return await asyncio.gather(*calls)
 
     results = asyncio.run(use())
 
     assert [(result.is_error, texts(result)) for result in results] == [(True, ["The notebook stopped serving."])] * 3
-    assert [turn.done.result(20).status for turn, _ in view.shown] == ["cancelled", "cancelled"]
+    assert [turn.done.result(240).status for turn, _ in view.shown] == ["cancelled", "cancelled"]
     assert [record.getMessage() for record in caplog.records if "gave up" in record.getMessage()] == []
 
 

@@ -49,7 +49,7 @@ async def use_all(session: ClientSession, view: SignallingView) -> dict[str, Any
     await asyncio.wrap_future(late.done)
     view.is_shown.clear()
     call = asyncio.create_task(session.call_tool("hang", {}))
-    await asyncio.to_thread(view.is_shown.wait, 30)
+    await asyncio.to_thread(view.is_shown.wait, 240)
     call.cancel()
     await asyncio.wait([call])
     given_up = view.shown[-1][0]

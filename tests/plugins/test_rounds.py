@@ -113,7 +113,7 @@ def test_a_change_of_a_tools_data_is_asked_about_again_unless_an_approved_run_of
         signals.changed.set()
         if n == 2:
             signals.second_has_started.set()
-        await asyncio.to_thread(signals.second_has_started.wait, 10)
+        await asyncio.to_thread(signals.second_has_started.wait, 240)
         return n
 
     questions: list[int] = []
@@ -124,7 +124,7 @@ def test_a_change_of_a_tools_data_is_asked_about_again_unless_an_approved_run_of
         if number == 1:
             return Approved() if runs else Denied("not this one")
         if runs:
-            assert signals.changed.wait(10)
+            assert signals.changed.wait(240)
         elif not log:
             log.append(0)
         return Approved()
@@ -161,7 +161,7 @@ def test_an_asynchronous_call_waits_for_no_other_and_holds_up_none() -> None:
     @tool(run="auto")
     async def last() -> str:
         "End when the other has."
-        return "last" if await asyncio.to_thread(over.wait, 10) else "never"
+        return "last" if await asyncio.to_thread(over.wait, 240) else "never"
 
     @tool(run="auto")
     def first() -> str:

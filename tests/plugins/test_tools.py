@@ -30,7 +30,7 @@ def test_several_calls_of_a_round_are_answered_in_the_order_asked_for() -> None:
     @tool(run="auto", thread=True)
     def slow() -> str:
         "Wait for the other."
-        return "slow" if first_may_end.wait(10) else "never"
+        return "slow" if first_may_end.wait(240) else "never"
 
     @tool(run="auto")
     async def quick() -> str:
@@ -117,9 +117,9 @@ def test_cancelling_answers_every_call_and_waits_for_what_ran() -> None:
 
     turn = Chat(wire=ScriptedWire([[call("endless"), call("endless")]]), tools=[endless]).start("Go")
     for _ in range(2):
-        assert starts.acquire(timeout=15)
+        assert starts.acquire(timeout=240)
     turn.cancel()
-    turn.done.result(15)
+    turn.done.result(240)
 
     assert turn.status == "cancelled"
     assert ended == ["drained", "drained"]

@@ -72,7 +72,7 @@ def of_method(name: str, *before: str, replies: tuple[str, ...] = ("Ok.",), **ho
                 chat.send(f"Write to {secret}.")
             made = getattr(chat, name)(**{key: value(chat, secret) for key, value in how.items()})
             if name.startswith("start"):
-                made.done.result(30) if isinstance(made, Turn) else list(made)
+                made.done.result(240) if isinstance(made, Turn) else list(made)
             return sent_by(server)
 
     return way
@@ -236,7 +236,7 @@ def by_a_turn_that_waited(secret: str) -> str:
         while not chat.approvals.pending():
             turn.done.exception(0.01) if turn.done.done() else None
         chat.approvals.decide(chat.approvals.pending()[0].digest, Approved(), by="test")
-        turn.done.result(30)
+        turn.done.result(240)
         return sent_by(server)
 
 

@@ -242,7 +242,7 @@ def test_a_client_that_goes_away_in_mid_stream_leaves_no_thread_and_no_word(capf
         response.read(20)
     practice.stop()
     for thread in set(threading.enumerate()) - before:
-        thread.join(10)
+        thread.join(240)
 
     assert set(threading.enumerate()) <= before
     assert capfd.readouterr() == ("", "")

@@ -265,7 +265,7 @@ def test_a_reply_of_20_000_calls_is_stopped_while_it_arrives_and_the_model_is_in
     actual = [message for message in server.requests[1].json["messages"] if message["role"] == "tool"]
     assert len(actual) == MAX_REPLY_CALLS
     assert all("did not run" in message["content"] for message in actual)
-    assert server.left.wait(5)
+    assert server.left.wait(240)
     assert seconds < 60, "the stream never ends by itself"
     assert most < MEGABYTES * 1_000_000
 

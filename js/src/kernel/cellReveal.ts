@@ -4,7 +4,7 @@ export interface CellReveal {
   panelOf(element: Node): HTMLElement | undefined;
   /** Return the cell that has an element, also in an output that is collapsed, which JupyterLab takes out of the cell. */
   cellOf(element: Node): HTMLElement | undefined;
-  /** Scroll to the cell of an element, attach it, and show its output. */
+  /** Scroll to the cell of an element, attach it, and show its output; headings that hide it are expanded. */
   reveal(element: Node): Promise<void>;
 }
 

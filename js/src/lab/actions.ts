@@ -128,11 +128,22 @@ export function findPanelOfCell(node: Node, tracker: NotebookTracker | null): No
   return tracker?.find((panel) => cellIndex(node, panel) >= 0);
 }
 
-/** Scroll to the cell that contains an element, which JupyterLab attaches to the page, and show its output. */
+/** Show a cell that contains an element, with its output: scroll to it, and expand the headings that hide it. */
 export async function revealCell(node: Node, panel: NotebookPanel | undefined): Promise<void> {
-  const cell = findCell(node, panel);
+  const at = cellIndex(node, panel);
+  const cells = panel?.content.widgets ?? [];
+  const cell = cells[at];
+  expandHeadings(cells, at);
   if (cell?.outputHidden) cell.outputHidden = false;
-  await panel?.content.scrollToItem?.(cellIndex(node, panel));
+  await panel?.content.scrollToItem?.(at);
+}
+
+/** Expand the headings above a cell that hide it, the nearest first. */
+function expandHeadings(cells: readonly CellWidget[], at: number): void {
+  for (let above = at - 1; above >= 0 && cells[at]?.isHidden; above--) {
+    const heading = cells[above];
+    if (heading?.headingCollapsed) heading.headingCollapsed = false;
+  }
 }
 
 /** Return the cell that contains an element. */

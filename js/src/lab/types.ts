@@ -56,6 +56,10 @@ export interface CellWidget {
   /** Of a code cell; its node is not in the cell's while the output is collapsed. */
   readonly outputArea?: { readonly node: HTMLElement };
   outputHidden?: boolean;
+  /** Whether a collapsed heading above hides it. */
+  readonly isHidden?: boolean;
+  /** Of a cell of Markdown whose first line is a heading. */
+  headingCollapsed?: boolean;
   readonly model?: { getMetadata?(key: string): unknown };
 }
 

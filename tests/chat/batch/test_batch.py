@@ -124,7 +124,7 @@ def test_answers_come_as_they_are_ready_and_in_order_at_the_end() -> None:
     @tool(run="auto")
     def hold() -> str:
         "Wait to be let go."
-        assert release.wait(10)
+        assert release.wait(240)
         return "held"
 
     def reply(prompt: Prompt) -> Any:

@@ -50,7 +50,7 @@ class Results:
         @tool(run="auto")
         def measure(number: int) -> numpy.ndarray:
             "Measure."
-            assert number != 1 or self.may_go_on.wait(60)
+            assert number != 1 or self.may_go_on.wait(240)
             assert self.slots.acquire(timeout=240)
             self.most = max(self.most, self.live)
             result = numpy.full(MEGABYTE // 8, float(number))
@@ -106,7 +106,7 @@ def test_results_that_a_slow_function_has_not_had_yet_are_bounded_too() -> None:
 
     def wait_for_all(answers: Sequence[Answer]) -> None:
         results.may_go_on.set()
-        assert results.are_made.wait(60)
+        assert results.are_made.wait(240)
         own.extend(one.turn.calls[0].result[0] for one in answers[:1] if one.turn and not own)
 
     results.chat(result_bytes=3 * MEGABYTE).map_into(wait_for_all, prompts(20), concurrency=1)

@@ -42,7 +42,7 @@ class Payments:
             "Pay."
             self.effects[name] += 1
             self.started.set()
-            assert self.released.wait(20)
+            assert self.released.wait(240)
             return f"paid {name}"
 
         self.pay = pay
@@ -63,7 +63,7 @@ class Payments:
 def test_prompts_that_another_map_is_sending_are_refused_until_it_ends(run: Callable[[Chat], object]) -> None:
     shop = Payments()
     first = shop.chat().start_map(NAMES)
-    assert shop.started.wait(20)
+    assert shop.started.wait(240)
     with pytest.raises(BadUsage, match="of these prompts now, so none was sent"):
         run(shop.chat())
     shop.released.set()
@@ -150,7 +150,7 @@ def test_prompts_that_another_process_is_sending_are_refused_until_it_ends(
 def test_prompts_are_sent_twice_at_once_where_no_answers_are_reused() -> None:
     shop = Payments()
     first = shop.chat().start_map(NAMES)
-    assert shop.started.wait(20)
+    assert shop.started.wait(240)
     second = shop.chat().start_map(NAMES, resume=False)
     shop.released.set()
 

@@ -342,7 +342,7 @@ def test_a_killed_process_is_continued_and_no_written_answer_is_asked_again(tmp_
 
     with serve_by(respond) as server:
         process = subprocess.Popen([sys.executable, "-c", KILLED, server.url, str(path)], env=os.environ)
-        assert is_half.wait(60)
+        assert is_half.wait(240)
         process.kill()
         process.wait()
         written, before = rows_of(path), len(server.requests)

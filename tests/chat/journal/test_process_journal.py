@@ -73,10 +73,10 @@ def test_a_change_that_a_person_started_waits_longer_for_a_lock_than_a_turn(tmp_
         return int(connection.execute("PRAGMA busy_timeout").fetchone()[0])
 
     store = Store(tmp_path / "journal.sqlite")
-    connection = store.change(lambda connection: connection).result(10)
+    connection = store.change(lambda connection: connection).result(240)
 
-    assert store.change(waits).result(10) == 1_000 * CHANGE_SECONDS
-    store.write([]).result(10)
+    assert store.change(waits).result(240) == 1_000 * CHANGE_SECONDS
+    store.write([]).result(240)
     assert waits(connection) == 1_000 * BUSY_SECONDS
 
 
@@ -130,7 +130,7 @@ def test_a_journal_that_was_given_up_keeps_no_thread(tmp_path: Path) -> None:
     book.close()
 
     for thread in set(threading.enumerate()) - before:
-        thread.join(20)
+        thread.join(240)
     assert set(threading.enumerate()) <= before
 
 
@@ -251,19 +251,19 @@ def test_what_went_to_memory_while_a_slow_disk_had_it_is_not_written_to_the_file
 
     def block(_: object) -> None:
         is_blocked.set()
-        responds.wait(30)
+        responds.wait(240)
 
     def record() -> None:
         for number in range(5):
             asyncio.run(book.write("c", "t", [Notice(f"{number} {'x' * 900}")]))
 
     blocked = former.change(block)
-    assert is_blocked.wait(30)
+    assert is_blocked.wait(240)
     with pytest.warns(UserWarning, match="history stays in memory"):
         record()
     responds.set()
-    blocked.result(30)
-    former.close().result(30)
+    blocked.result(240)
+    former.close().result(240)
 
     assert [str(event["text"]).split()[0] for event in book.events("t")] == list("01234")
     assert Journal(path).events("t") == []
@@ -277,19 +277,19 @@ def test_a_write_that_is_being_committed_when_the_file_is_abandoned_is_in_the_fi
     def wait_then_decide(batch: list[Any]) -> None:
         decide(batch)
         committing.set()
-        goes_on.wait(30)
+        goes_on.wait(240)
 
     store._decide_to_commit = wait_then_decide  # type: ignore[method-assign]  # the moment between decision and commit
     row = Row(0.0, "c", "t", "notice", "{}")
     first = store.write([row])
-    assert committing.wait(30)
+    assert committing.wait(240)
     second = store.write([row])
 
     assert store.abandon() == {first}
     goes_on.set()
 
-    assert first.exception(30) is None
-    assert isinstance(second.exception(30), JournalError)
+    assert first.exception(240) is None
+    assert isinstance(second.exception(240), JournalError)
 
 
 @pytest.mark.parametrize(("responds", "listed"), [(True, 1), (False, 2)])
@@ -302,7 +302,7 @@ def test_an_event_whose_commit_is_under_way_when_memory_is_full_is_listed_twice_
 
     def decide_and_wait(batch: list[Any]) -> None:
         decide(batch)
-        goes_on.wait(30)
+        goes_on.wait(240)
 
     def abandon_and_respond() -> set[Future[None]]:
         committing = abandon()
@@ -315,7 +315,7 @@ def test_an_event_whose_commit_is_under_way_when_memory_is_full_is_listed_twice_
     with pytest.warns(UserWarning, match="history stays in memory"):
         asyncio.run(book.write("c", "t", [Notice("x" * 200)]))
     goes_on.set()
-    store.close().result(30)
+    store.close().result(240)
 
     assert len(book.events("t")) == listed
 
@@ -518,7 +518,7 @@ def test_a_journal_that_was_closed_leaves_no_thread_and_writes_again(tmp_path: P
         thread = book._store._thread
         book.close()
         assert thread is not None
-        thread.join(10)
+        thread.join(240)
         assert not thread.is_alive()
 
     assert [event["text"] for event in book.events("t")] == [str(number) for number in range(20)]
@@ -548,7 +548,7 @@ def test_a_journal_that_nobody_used_or_that_is_closed_is_closed_where_no_thread_
     thread = used._store._thread
     used.close()
     assert thread is not None
-    thread.join(10)
+    thread.join(240)
 
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError

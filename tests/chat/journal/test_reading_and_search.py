@@ -35,7 +35,7 @@ def test_a_python_whose_sqlite_cannot_search_says_so() -> None:
 
 def test_an_index_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
-    store.write([Row(1.0, "c", "t", "turn_started", '{"kind": "turn_started"}')]).result(10)
+    store.write([Row(1.0, "c", "t", "turn_started", '{"kind": "turn_started"}')]).result(240)
 
     def work(connection: sqlite3.Connection) -> bool:
         connection.execute("DROP TABLE events")
@@ -43,18 +43,18 @@ def test_an_index_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> No
             search.update_index(connection)
         return connection.in_transaction
 
-    assert store.change(work).result(10) is False
+    assert store.change(work).result(240) is False
 
 
 def test_an_index_that_the_database_has_undone_is_reported(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
-    store.change(search.update_index).result(10)
+    store.change(search.update_index).result(240)
     trigger = "CREATE TRIGGER no BEFORE UPDATE ON searchable BEGIN SELECT RAISE(ROLLBACK, 'undone'); END"
-    store.change(lambda connection: connection.execute(trigger)).result(10)
+    store.change(lambda connection: connection.execute(trigger)).result(240)
 
     with pytest.raises(sqlite3.IntegrityError, match="undone"):
-        store.change(search.update_index).result(10)
-    assert store.change(lambda connection: connection.in_transaction).result(10) is False
+        store.change(search.update_index).result(240)
+    assert store.change(lambda connection: connection.in_transaction).result(240) is False
 
 
 def test_a_frame_without_pandas_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ DAY = 86_400.0
 def write_events(book: Journal, turn_id: str, *events: Event, days_ago: float = 0) -> None:
     at = time.time() - days_ago * DAY
     rows = [Row(at, "c", turn_id, event.kind, dump_event(event)) for event in events]
-    book._store.write(rows).result(10)
+    book._store.write(rows).result(240)
 
 
 def prompt(turn_id: str, text: str) -> TurnStarted:
@@ -109,7 +109,7 @@ def write_many(book: Journal) -> None:
             events.append(ReplyFinished(1, assistant("Hello"), "end", Usage(), True))
         at = time.time() - (40 if number < 250 else 1) * DAY
         rows += [Row(at, f"c{number // 100}", turn_id, event.kind, dump_event(event)) for event in events]
-    book._store.write(rows).result(30)
+    book._store.write(rows).result(240)
     book.execute(search.update_index)
 
 

@@ -99,14 +99,14 @@ def test_what_came_into_the_journal_and_into_a_sidecar_is_there_once(tmp_path: P
     path = tmp_path / "journal.sqlite"
     rows = [[Row(float(n), "c", "t", "notice", json.dumps({"kind": "notice", "text": str(n)}))] for n in range(3)]
     first, second = Store(path), Store(path)
-    first.write(rows[0]).result(10)
+    first.write(rows[0]).result(240)
     second.expect_sidecar()
     for _ in range(2):
         write_sidecar(path, "notebook.ipynb", rows[:2])
     book = Journal(path)
     before = [event["text"] for event in book.events("t")]
     for row in (*rows, []):
-        second.write(row).result(10)
+        second.write(row).result(240)
 
     assert before == ["0", "1"]
     assert [event["text"] for event in book.events("t")] == ["0", "1", "2"]
@@ -117,7 +117,7 @@ def test_what_came_into_the_journal_and_into_a_sidecar_is_there_once(tmp_path: P
 def test_without_a_sidecar_equal_events_are_each_written(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
     for _ in range(2):
-        store.write([Row(1.0, "c", "t", "notice", '{"kind": "notice"}')]).result(10)
+        store.write([Row(1.0, "c", "t", "notice", '{"kind": "notice"}')]).result(240)
 
     assert store.read(lambda connection: connection.execute("SELECT count(*) FROM events").fetchone(), seconds=10) == (
         2,
@@ -177,7 +177,7 @@ def test_what_a_disk_that_does_not_answer_takes_no_more_is_reported_at_the_end(
     book.finish(seconds=0.1)
     said = capsys.readouterr().err
     answers.set()
-    hanging.result(10)
+    hanging.result(240)
 
     assert said == f"nbtool: 1 record could not be written to {path}; they are lost.\n"
     assert not sidecars(path)
@@ -196,7 +196,7 @@ def test_a_sidecar_that_the_exit_wrote_is_deleted_if_the_file_was_unlocked_in_ti
         end.start()
         while not any(one.name.rpartition(MARK)[2].isalnum() for one in sidecars(path)):
             end.join(0.01)
-    end.join(30)
+    end.join(240)
 
     assert not sidecars(path)
     assert capsys.readouterr().err == ""
@@ -248,8 +248,8 @@ def test_events_that_a_slow_file_refuses_later_are_kept_in_memory(tmp_path: Path
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         answers.set()
-        breaking.result(10)
-        store.close().result(10)
+        breaking.result(240)
+        store.close().result(240)
 
     assert [event["text"] for event in book.events("t")] == ["late"]
     assert any("no such table: events" in str(one.message) for one in warned)
@@ -272,7 +272,7 @@ def test_journals_that_nobody_uses_any_more_keep_no_file_open_and_no_thread(tmp_
     gc.collect()
     for thread in set(threading.enumerate()) - before:
         if thread.name == "nbtool-journal":
-            thread.join(10)
+            thread.join(240)
 
     assert open_files(tmp_path) == []
     assert not [one for one in set(threading.enumerate()) - before if one.name == "nbtool-journal"]

@@ -68,17 +68,17 @@ def test_a_write_that_the_database_has_undone_is_reported_to_all_who_wait_and_th
     trigger = (
         "CREATE TRIGGER no BEFORE INSERT ON events WHEN NEW.kind = 'bad' BEGIN SELECT RAISE(ROLLBACK, 'undone'); END"
     )
-    store.change(lambda connection: connection.execute(trigger)).result(10)
+    store.change(lambda connection: connection.execute(trigger)).result(240)
     held, goes_on = threading.Event(), threading.Event()
-    store.change(lambda _: (held.set(), goes_on.wait(10)))
-    held.wait(10)
+    store.change(lambda _: (held.set(), goes_on.wait(240)))
+    held.wait(240)
     together = [store.write([row()]), store.write([Row(1.0, "c", "t", "bad", "{}")])]
     goes_on.set()
     for write in together:
         with pytest.raises(sqlite3.IntegrityError, match="undone"):
-            write.result(10)
-    store.write([row()]).result(10)
-    store.change(lambda connection: connection.execute("DROP TRIGGER no")).result(10)  # no journal with one is read
+            write.result(240)
+    store.write([row()]).result(240)
+    store.change(lambda connection: connection.execute("DROP TRIGGER no")).result(240)  # no journal with one is read
 
     count = store.read(lambda connection: connection.execute("SELECT count(*) FROM events").fetchone(), seconds=10)
     assert count == (1,)
@@ -87,12 +87,12 @@ def test_a_write_that_the_database_has_undone_is_reported_to_all_who_wait_and_th
 def test_what_is_written_while_the_file_is_being_closed_is_written(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
     held, goes_on = threading.Event(), threading.Event()
-    store.change(lambda _: (held.set(), goes_on.wait(10)))
-    held.wait(10)
+    store.change(lambda _: (held.set(), goes_on.wait(240)))
+    held.wait(240)
     closed, late = store.close(), store.write([row()])
     goes_on.set()
-    closed.result(10)
-    late.result(10)
+    closed.result(240)
+    late.result(240)
 
     count = store.read(lambda connection: connection.execute("SELECT count(*) FROM events").fetchone(), seconds=10)
     assert count == (1,)
@@ -100,9 +100,9 @@ def test_what_is_written_while_the_file_is_being_closed_is_written(tmp_path: Pat
 
 def test_reading_does_not_wait_for_ever_for_a_writing_thread_that_hangs(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
-    store.write([row()]).result(10)
+    store.write([row()]).result(240)
     goes_on = threading.Event()
-    store.change(lambda _: goes_on.wait(10))
+    store.change(lambda _: goes_on.wait(240))
 
     with pytest.raises(TimeoutError):
         store.read(lambda _: None, seconds=0.05)
@@ -111,7 +111,7 @@ def test_reading_does_not_wait_for_ever_for_a_writing_thread_that_hangs(tmp_path
 
 def test_work_that_raises_leaves_nothing_half_done(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
-    store.write([row()]).result(10)
+    store.write([row()]).result(240)
 
     def work(connection: sqlite3.Connection) -> object:
         def half() -> None:
@@ -126,15 +126,15 @@ def test_work_that_raises_leaves_nothing_half_done(tmp_path: Path) -> None:
             )
         return connection.in_transaction, connection.execute("SELECT count(*) FROM events").fetchone()
 
-    assert store.change(work).result(10) == (False, (1,))
+    assert store.change(work).result(240) == (False, (1,))
 
 
 def test_a_vacuum_to_less_than_anything_takes_ends(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
-    store.write([row(), Row(2.0, "c", "", "notice", "{}")]).result(10)
+    store.write([row(), Row(2.0, "c", "", "notice", "{}")]).result(240)
     retention = retention_module.Retention(megabytes=0.000001)
 
-    assert store.change(lambda connection: retention_module.vacuum(connection, retention)).result(10).turns == 1
+    assert store.change(lambda connection: retention_module.vacuum(connection, retention)).result(240).turns == 1
 
 
 def test_a_share_of_windows_is_a_network_and_a_system_without_mounts_says_nothing(tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ def test_a_share_of_windows_is_a_network_and_a_system_without_mounts_says_nothin
 
 def test_a_check_that_takes_too_long_has_found_no_damage(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
-    store.write([row(json.dumps({"text": f"{number} " * 200})) for number in range(500)]).result(10)
+    store.write([row(json.dumps({"text": f"{number} " * 200})) for number in range(500)]).result(240)
 
-    assert store.change(lambda connection: schema._find_damage(connection, -1.0)).result(10) == ""
+    assert store.change(lambda connection: schema._find_damage(connection, -1.0)).result(240) == ""
 
 
 def test_damage_is_found_in_time_and_not_later(tmp_path: Path) -> None:
@@ -164,8 +164,8 @@ def test_damage_is_found_in_time_and_not_later(tmp_path: Path) -> None:
 def test_of_a_large_file_only_the_latest_event_is_read(tmp_path: Path) -> None:
     path = tmp_path / "large.sqlite"
     store = Store(path)
-    store.write([row(json.dumps({"text": f"{number} " * 200})) for number in range(500)]).result(10)
-    store.close().result(10)
+    store.write([row(json.dumps({"text": f"{number} " * 200})) for number in range(500)]).result(240)
+    store.close().result(240)
     with closing(sqlite3.connect(path)) as connection:
         page, size = schema.pragma_number(connection, "page_size"), schema.pragma_number(connection, "page_count")
     content = bytearray(path.read_bytes())
@@ -180,8 +180,8 @@ def test_of_a_large_file_only_the_latest_event_is_read(tmp_path: Path) -> None:
 def test_a_large_file_whose_latest_event_cannot_be_read_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "large.sqlite"
     store = Store(path)
-    store.write([row(json.dumps({"text": "x" * 100_000}))]).result(10)
-    store.close().result(10)
+    store.write([row(json.dumps({"text": "x" * 100_000}))]).result(240)
+    store.close().result(240)
     content = bytearray(path.read_bytes())
     path.write_bytes(content[: len(content) // 2])
 

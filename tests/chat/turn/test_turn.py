@@ -77,7 +77,7 @@ def test_a_turn_that_was_interrupted_while_it_started_has_ended_only_when_its_wo
 def test_a_turn_is_done_whatever_its_work_raises(work: Any, status: str, error: str) -> None:
     turn = Turn(user("Hello"), "tiny", work=work).start()
 
-    assert turn.done.result(5) is turn
+    assert turn.done.result(240) is turn
     assert (turn.status, type(turn.error).__name__) == (status, error)
 
 

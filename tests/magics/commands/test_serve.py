@@ -136,10 +136,10 @@ def test_the_question_about_a_result_names_the_client_that_would_receive_it(
     )
     with ThreadPoolExecutor() as pool:
         result = pool.submit(call_tool, server, "ReadVar", {"name": "frame"})
-        assert is_asked.wait(20)
+        assert is_asked.wait(240)
         listed = run_command(shell, "approvals", capsys)
         run_command(shell, f"deny {listed.split()[0]} private", capsys)
-        withheld = texts(result.result(20))[0]
+        withheld = texts(result.result(240))[0]
 
     assert "private" in withheld
     assert "in chat mcp:agent: Send the result of ReadVar to agent (" in listed

@@ -27,7 +27,7 @@ def forever():
 INTERRUPT = """
 future = executor.submit(forever)
 def stop():
-    started.wait(20)
+    started.wait(240)
     interrupted.append(executor.interrupt(future))
 interrupted = []
 thread = threading.Thread(target=stop)

@@ -85,13 +85,13 @@ def test_only_the_thread_of_the_code_is_captured(shell: Any) -> None:
     shell.user_ns["begin"], shell.user_ns["end"] = begin, end = threading.Event(), threading.Event()
 
     def other() -> None:
-        begin.wait(10)
+        begin.wait(240)
         sys.stdout.write("SENTINEL")
         end.set()
 
     thread = threading.Thread(target=other)
     thread.start()
-    ran = run_code(shell, "begin.set()\nend.wait(10)\nprint('mine')")
+    ran = run_code(shell, "begin.set()\nend.wait(240)\nprint('mine')")
     thread.join()
 
     assert ran.output == "mine\n"

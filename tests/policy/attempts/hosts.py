@@ -108,7 +108,7 @@ def batch(world: World) -> str:
 def background(world: World) -> str:
     with world.model("no") as url:
         turn = chat_with(url).start("Hello.")
-        return outcome_of(turn.done.result(10))
+        return outcome_of(turn.done.result(240))
 
 
 @attempt

@@ -267,7 +267,7 @@ def test_a_result_that_hangs_while_it_is_rendered_does_not_hang_the_turn() -> No
     class Slow:
         def __repr__(self) -> str:
             drawn_by.append(threading.current_thread().name)
-            release.wait(10)
+            release.wait(240)
             return "at last"
 
     harness = make_harness(tool(lambda: Slow(), run="auto", name="make"), render_seconds=0.05)
@@ -285,7 +285,7 @@ def test_references_that_take_too_long_to_read_do_not_hang_the_turn() -> None:
 
     class Slow:
         def __repr__(self) -> str:
-            release.wait(10)
+            release.wait(240)
             return "at last"
 
     harness = make_harness(double, notebook={"x": Slow()}, expose=["x"], bind_seconds=0.05)

@@ -21,7 +21,7 @@ def test_a_result_that_takes_too_long_to_render_is_reported_without_a_picture() 
 
     class Slow:
         def _repr_png_(self) -> bytes | None:
-            goes_on.wait(10)
+            goes_on.wait(240)
             return None
 
     Slow.__module__ = "matplotlib.odd"

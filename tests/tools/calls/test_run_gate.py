@@ -158,10 +158,10 @@ def test_a_change_by_another_call_that_could_not_be_read_asks_again() -> None:
     async def approve(question: Question) -> Decision:
         questions.append(question.arguments["amount"])
         if question.arguments["amount"] == 1:
-            assert await asyncio.to_thread(is_second_asked.wait, 10)
+            assert await asyncio.to_thread(is_second_asked.wait, 240)
         else:
             is_second_asked.set()
-            assert await asyncio.to_thread(harness.has_finished.wait, 10)
+            assert await asyncio.to_thread(harness.has_finished.wait, 240)
             harness.runtime.bind_seconds = 30.0
         return Approved()
 

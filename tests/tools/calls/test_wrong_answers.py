@@ -110,9 +110,9 @@ def test_an_approver_may_leave_the_decision_to_the_queue() -> None:
     with ScriptedWire([call("pay", x=1), "Ok."]) as wire:
         chat = Chat(wire=wire, tools=[pay], approver=ask)
         turn = chat.start("Go.")
-        assert asked.wait(30)
+        assert asked.wait(240)
         chat.approvals.decide(chat.approvals.pending()[0].digest, Approved())
-        turn.done.result(30)
+        turn.done.result(240)
 
     assert turn.calls[0].status == "ok"
 

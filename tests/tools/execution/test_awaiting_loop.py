@@ -148,8 +148,8 @@ def test_a_loop_that_is_busy_holds_up_no_call_and_a_notice_says_where_it_ran() -
         turn = Chat(wire=wire, tools=[tool(where)], approver=may_ask).start("Go")
         waiting = asyncio.ensure_future(wait(turn))
         await asyncio.sleep(0)
-        assert asked.wait(10)
-        assert ran.wait(10), "the loop is blocked here until the tool has run"
+        assert asked.wait(240)
+        assert ran.wait(240), "the loop is blocked here until the tool has run"
         await waiting
         return turn, asyncio.get_running_loop()
 
@@ -185,7 +185,7 @@ def test_a_loop_that_was_closed_is_no_place_for_a_later_call() -> None:
 
     def hold() -> str:
         "Hold the turn until the loop is closed."
-        assert started.wait(10)
+        assert started.wait(240)
         return "held"
 
     wire = ScriptedWire([[call("hold")], [call("where")], "Done."])
@@ -196,6 +196,6 @@ def test_a_loop_that_was_closed_is_no_place_for_a_later_call() -> None:
 
     turn = asyncio.run(cell())
     started.set()
-    turn.done.result(10)
+    turn.done.result(240)
 
     assert [one.status for one in turn.calls] == ["ok", "ok"]

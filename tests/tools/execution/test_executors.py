@@ -126,11 +126,11 @@ def test_what_cannot_be_pickled_is_one_clear_line(processes: ProcessPoolExecutor
 
 def test_a_call_that_waits_for_its_pool_is_cancelled_for_good(threads: ThreadPoolExecutor) -> None:
     release, ran = threading.Event(), []
-    busy = threads.submit(release.wait, 10)
+    busy = threads.submit(release.wait, 240)
     harness = make_harness(tool(lambda: ran.append(1), name="wait", run="auto", executor=threads, timeout=0.2))
     record = harness.run(ask_for("wait"))
     release.set()
-    busy.result(10)
+    busy.result(240)
     threads.shutdown()
 
     assert (record.status, "0.2 s" in record.shown, "running" in record.shown) == ("timed_out", True, False)
@@ -183,7 +183,7 @@ def test_a_call_that_is_stopped_while_it_is_handed_over_is_cancelled_when_it_has
         """Stands for a cluster that is given something large."""
 
         def submit(self, *_: Any, **__: Any) -> Any:
-            release.wait(10)
+            release.wait(240)
             handed_over.add_done_callback(lambda _: done.set())
             return handed_over
 
@@ -191,7 +191,7 @@ def test_a_call_that_is_stopped_while_it_is_handed_over_is_cancelled_when_it_has
     release.set()
 
     assert "running" in record.shown
-    assert done.wait(10)
+    assert done.wait(240)
     assert handed_over.cancelled()
 
 
@@ -305,7 +305,7 @@ def test_a_call_that_is_over_at_its_executor_leaves_nothing_to_stop() -> None:
 
 def test_a_call_that_waits_at_a_pool_leaves_nothing_to_stop(threads: ThreadPoolExecutor) -> None:
     release = threading.Event()
-    threads.submit(release.wait, 10)
+    threads.submit(release.wait, 240)
     place = ExecutorRunner(threads, lambda: None)
     place._submit(lambda: 1)
     stopped = place.stop()
@@ -350,7 +350,7 @@ class Interruptible(Executor):
         return self.future
 
     def is_started(self) -> bool:
-        return self.submitted.wait(20) and self.future.started.wait(20)
+        return self.submitted.wait(240) and self.future.started.wait(240)
 
     def interrupt(self, future: Future[Any]) -> bool:
         assert future.running()
@@ -364,7 +364,7 @@ def test_running_work_of_an_executor_that_can_interrupt_it_ends(is_able: bool, s
     pool = Interruptible(is_able=is_able)
 
     def slow() -> bool:
-        return pool.interrupted.wait(20)
+        return pool.interrupted.wait(240)
 
     harness = make_harness(tool(slow, run="auto", executor=pool))
     record = cancelled(harness, ask_for("slow"), pool.is_started)

@@ -42,7 +42,7 @@ class Queue:
 
     def wait(self) -> None:
         self.is_ahead.set()
-        assert self.may_end.wait(30)
+        assert self.may_end.wait(240)
 
     def occupy(self, way: str, harness: ToolHarness) -> None:
         match way:
@@ -67,7 +67,7 @@ async def approve(_: Question) -> Decision:
 def run_behind(way: str, queue: Queue, harness: ToolHarness, name: str) -> CallRecord:
     async def work() -> CallRecord:
         queue.occupy(way, harness)
-        await asyncio.to_thread(queue.is_ahead.wait, 30)
+        await asyncio.to_thread(queue.is_ahead.wait, 240)
         return await run_call(ask_for(name, order="$VAR_REF{{order}}"), harness.runtime, round=1)
 
     harness.runtime.emit = queue.emit

@@ -72,7 +72,7 @@ class HttpServer:
         )
         self._thread = threading.Thread(target=self._uvicorn.run)
         self._thread.start()
-        assert self._uvicorn.is_ready.wait(20)
+        assert self._uvicorn.is_ready.wait(240)
         assert self._uvicorn.started
 
     def stop(self) -> None:

@@ -634,9 +634,9 @@ def test_servers_are_started_before_the_chat_and_can_be_closed_from_within(start
         servers.close()
 
     with pytest.raises(BadUsage, match="cannot be started on nbtool's own loop"):
-        background_loop().submit(within()).result(5)
+        background_loop().submit(within()).result(240)
     servers = start(it=hostile())
-    background_loop().submit(closed(servers)).result(5)
+    background_loop().submit(closed(servers)).result(240)
     record = make_harness(servers, approver=yes).run(ask_for("it_say"))
     assert record.shown.startswith(("The MCP server 'it' is closed.", "The MCP server 'it' has ended."))
 
@@ -674,7 +674,7 @@ def serve_app(app: Any) -> Iterator[str]:
     serving = ReadyServer(uvicorn.Config(app, port=0, log_level="critical", lifespan="on", timeout_graceful_shutdown=0))
     thread = threading.Thread(target=serving.run)
     thread.start()
-    assert serving.is_ready.wait(20)
+    assert serving.is_ready.wait(240)
     assert serving.started
     yield f"http://127.0.0.1:{serving.servers[0].sockets[0].getsockname()[1]}/mcp"
     serving.should_exit = True

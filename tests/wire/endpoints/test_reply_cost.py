@@ -62,7 +62,7 @@ def read_deltas(chat: Chat) -> list[Event]:
     seen: list[Event] = []
     turn = chat.builder.compose("Hi")
     turn.add_listener(seen.append)
-    turn.start().done.result(10)
+    turn.start().done.result(240)
     return seen
 
 

@@ -78,11 +78,11 @@ def test_a_request_that_is_stopped_in_its_handshake_closes_the_socket(
     async def stop() -> bool:
         async with without_garbage_collection():
             asking = asyncio.create_task(ask(server.address))
-            assert await asyncio.to_thread(server.has_greeting.wait, 30)
+            assert await asyncio.to_thread(server.has_greeting.wait, 240)
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
-            return await asyncio.to_thread(server.is_closed.wait, 30)
+            return await asyncio.to_thread(server.is_closed.wait, 240)
 
     with silent_server() as server:
         assert asyncio.run(stop())

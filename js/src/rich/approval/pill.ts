@@ -133,7 +133,7 @@ class Pill {
     const { card } = this.#next ?? {};
     if (!card) return;
     this.#last = card;
-    if (!card.isConnected) await cellReveal()?.reveal(card);
+    if (!card.getClientRects().length) await cellReveal()?.reveal(card); // collapsed, or not attached
     alignCard(card, this.#panel);
     card.focus({ preventScroll: true });
     requestAnimationFrame(() => {

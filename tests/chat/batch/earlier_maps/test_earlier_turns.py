@@ -254,7 +254,7 @@ def test_of_calls_that_wait_for_the_thread_of_an_interrupted_map_none_is_refused
         shop.effects[name] += 1
         if len(shop.effects) == 1:
             for _ in NAMES:
-                assert asked.acquire(timeout=10)
+                assert asked.acquire(timeout=240)
             signal.raise_signal(signal.SIGINT)
         return f"paid {name}"
 
@@ -299,12 +299,12 @@ def test_a_call_that_was_running_when_the_map_was_stopped_is_refused(shop: Shop)
         "Pay, slowly."
         shop.effects[name] += 1
         started.set()
-        release.wait(20)
+        release.wait(240)
         return f"paid {name}"
 
     chat = shop.chat(pay)
     batch = chat.start_map(NAMES, concurrency=1)
-    assert started.wait(20)
+    assert started.wait(240)
     batch.cancel()
     release.set()
     batch.wait()

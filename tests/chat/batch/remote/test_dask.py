@@ -98,10 +98,10 @@ def claim(link: Any, index: int) -> bool:
 def test_a_stop_cancels_the_running_prompts_and_returns_their_turns(client: Any) -> None:
     with serve_by(lambda _: [head(), Silence()]) as server:
         batch = Chat("tiny", base_url=server.url).start_map(["a", "b", "c"], on=client, concurrency=2)
-        assert server.asked.wait(30)
+        assert server.asked.wait(240)
         batch.cancel()
         batch.wait()
-        assert server.left.wait(10)
+        assert server.left.wait(240)
 
     assert {type(one.error) for one in batch.answers} == {Cancelled}
     assert any(one.turn and one.turn.status == "cancelled" for one in batch.answers)
@@ -111,9 +111,9 @@ def test_the_worker_of_a_client_that_went_away_stops(client: Any) -> None:
     other = Client(client.scheduler.address, set_as_default=False)
     with serve_by(lambda _: [head(), Silence()]) as server:
         batch = Chat("tiny", base_url=server.url).start_map(["a", "b"], on=other, chunk=1)
-        assert server.asked.wait(30)
+        assert server.asked.wait(240)
         other.close()
-        assert server.left.wait(10)
+        assert server.left.wait(240)
         batch.wait()
 
     assert {type(one.error) for one in batch.errors} == {WorkerLost}
@@ -153,7 +153,7 @@ def test_a_map_into_a_file_continues_after_its_client_went_away(client: Any, tmp
         chat = Chat("tiny", base_url=server.url)
         with pytest.raises(WorkerLost, match="The Client takes no more tasks"):
             chat.map_into(path, prompts, on=other, chunk=3)
-        assert closed.wait(30)
+        assert closed.wait(240)
         stored = [row for row, value, _ in rows_of(path) if value]
         second = chat.map_into(path, prompts, on=client, chunk=3)
 

@@ -51,7 +51,7 @@ def test_the_workers_of_a_killed_process_run_no_call_that_the_next_map_runs(tmp_
         command = [sys.executable, str(script), server.url, method]
         process = subprocess.Popen(command, env=env, start_new_session=True)
         try:
-            assert are_two.wait(50)
+            assert are_two.wait(240)
             process.kill()
             process.wait()
             server.flag.set()
@@ -68,7 +68,7 @@ def test_a_turn_whose_process_is_gone_ends_before_its_next_call_and_request() ->
     is_there = iter([True, False, False])
     with ScriptedWire([call("note", path=os.devnull, n=1), [call("note", path=os.devnull, n=2)]]) as wire:
         turn = Chat(wire=wire, tools=[note], plugins=[HomeCheck(lambda: next(is_there))]).start("go")
-        turn.done.result(30)
+        turn.done.result(240)
 
     assert [one.status for one in turn.calls] == ["ok", "not_run"]
     assert NO_HOME in str(turn.error)

@@ -144,7 +144,7 @@ def test_the_next_map_knows_what_workers_with_their_own_journals_did_for_a_kille
         command = [sys.executable, str(script), client.scheduler.address, server.url, path]
         process = subprocess.Popen(command, env=env)
         try:
-            assert is_third.wait(60)
+            assert is_third.wait(240)
         finally:
             process.kill()
             process.wait()
@@ -188,7 +188,7 @@ def test_a_prompt_that_a_worker_still_runs_is_not_sent(
     with serve_by(respond) as server:
         chat = Chat("tiny", base_url=server.url, tools=[note])
         running = chat.start_map(["p1"], on=client).start()
-        assert server.asked.wait(30)
+        assert server.asked.wait(240)
         refused = chat.map(["p1"], on=client).answers[0]
         server.flag.set()
         answer = running.wait().answers[0]

@@ -229,10 +229,10 @@ def test_an_interrupt_keeps_answers_and_stops_the_workers(own_pool: Executor) ->
 def test_a_stop_cancels_the_running_prompts_of_a_worker(own_pool: Executor) -> None:
     with serve_by(lambda _: [head(), Silence()]) as server:
         batch = Chat("tiny", base_url=server.url).start_map(["a", "b"], on=own_pool, concurrency=1)
-        assert server.asked.wait(30)
+        assert server.asked.wait(240)
         batch.cancel()
         batch.wait()
-        assert server.left.wait(10)
+        assert server.left.wait(240)
 
     assert [type(one.error) for one in batch.answers] == [Cancelled, Cancelled]
     assert batch.answers[0].turn
@@ -263,7 +263,7 @@ def test_a_map_into_a_file_continues_after_its_process_was_killed(pool: Executor
 
     with serve_by(respond) as server:
         process = subprocess.Popen([sys.executable, str(script), server.url, str(path)], start_new_session=True)
-        assert is_half.wait(50)
+        assert is_half.wait(240)
         os.killpg(process.pid, signal.SIGKILL)  # with its workers, which a pool leaves behind
         process.wait()
         written = rows_of(path)
@@ -384,10 +384,10 @@ def test_a_worker_whose_pool_was_killed_stops_its_prompts(tmp_path: Path) -> Non
     script.write_text(ORPHAN)
     with serve_by(lambda _: [head(), Silence()]) as server:
         process = subprocess.Popen([sys.executable, str(script), server.url], start_new_session=True)
-        assert server.asked.wait(50)
+        assert server.asked.wait(240)
         process.kill()
         process.wait()
-        assert server.left.wait(20)
+        assert server.left.wait(240)
         os.killpg(process.pid, signal.SIGKILL)  # the worker waits for a pool that is gone, as Python leaves it
         requests = len(server.requests)
 

@@ -150,7 +150,7 @@ def test_an_open_question_is_withdrawn_when_the_map_is_stopped_and_its_call_does
         is_asked = threading.Event()
         chat.approvals.add_listener(lambda change: (changes.append(change.kind), is_asked.set()))
         batch = chat.start_map(["p1"], on=pool, resume=False)
-        assert is_asked.wait(60)
+        assert is_asked.wait(240)
         batch.cancel()
         batch.wait()
 

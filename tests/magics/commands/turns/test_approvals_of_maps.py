@@ -57,7 +57,7 @@ def test_a_question_of_a_map_in_the_background_is_decided_by_a_command(
 ) -> None:
     shell.run_cell(CHAT)
     shell.run_cell("batch = chat.start_map(prompts, approver=leave, progress=False, resume=False)")
-    assert shell.user_ns["asked"].wait(30)
+    assert shell.user_ns["asked"].wait(240)
     listed = run_command(shell, "-c chat approvals", capsys)
     shell.run_cell(f"%chat -c chat approve {listed.split()[0]}")
     shell.run_cell("calls = [(one.name, one.status) for one in batch.wait().answers[0].turn.calls]")

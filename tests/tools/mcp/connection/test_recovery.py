@@ -293,7 +293,7 @@ def kill_server(folder: Path) -> None:
         if str(folder / "server.py") in process.cmdline() and stdio_process.__file__ not in process.cmdline()
     ]
     os.kill(found.pid, signal.SIGKILL)
-    found.wait(10)
+    found.wait(240)
 
 
 @pytest.mark.parametrize("row", STDIO_ROWS, ids=lambda row: row.fails)
@@ -443,7 +443,7 @@ def kill_all(folder: Path) -> None:
     for process in psutil.Process().children(recursive=True):
         if str(folder / "server.py") in process.cmdline() and stdio_process.__file__ not in process.cmdline():
             os.kill(process.pid, signal.SIGKILL)
-            process.wait(10)
+            process.wait(240)
 
 
 @pytest.mark.parametrize("is_json", [True, False])
@@ -489,7 +489,7 @@ def test_a_session_that_was_closed_sends_nothing(web: HttpServer) -> None:
 
     for request in (session.list_tools(), session.call("say", {}, _ignore_progress)):
         with pytest.raises(McpFailed, match="The MCP server 'it' is closed"):
-            background_loop().submit(request).result(20)
+            background_loop().submit(request).result(240)
     assert web.calls == 0
 
 

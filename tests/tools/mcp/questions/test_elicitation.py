@@ -186,7 +186,7 @@ def test_a_cancelled_form_is_cancelled_and_the_call_goes_on(older: McpServers) -
             threading.Thread(target=cancel).start()
 
     harness.runtime.approvals.add_listener(listen)
-    record = harness.submit(_run(harness, ask_for("lab_book", what="form"))).result(30)
+    record = harness.submit(_run(harness, ask_for("lab_book", what="form"))).result(240)
 
     assert json.loads(record.result) == {"action": "cancel"}
 
@@ -204,7 +204,7 @@ def test_a_form_of_a_chat_is_a_call_of_its_turn(older: McpServers) -> None:
 @pytest.mark.promise("forms")
 def test_a_question_outside_of_a_call_is_declined_with_a_notice(older: McpServers) -> None:
     lab = older["lab"]
-    answered = background_loop().submit(lab._connection._on_asked(PARAMS)).result(20)
+    answered = background_loop().submit(lab._connection._on_asked(PARAMS)).result(240)
 
     assert answered.action == "decline"
     assert "'lab' asked for input outside of a call of a chat, so it was declined." in lab.notices[-1]
@@ -306,10 +306,10 @@ def test_a_call_that_is_stopped_withdraws_its_form(older: McpServers) -> None:
     harness.runtime.approvals.add_listener(lambda change: asked.set() if change.question.is_form else None)
     booking = ask_for("lab_book", what="form")
     running = harness.submit(_run(harness, booking))
-    assert asked.wait(30)
+    assert asked.wait(240)
     background_loop().call_soon(lambda: harness.runtime.stops.stop(booking.call_id))
 
-    assert running.result(30).status == "stopped"
+    assert running.result(240).status == "stopped"
     assert harness.runtime.approvals.pending() == ()
     again, _ = asked_by_older(older, "form", Approved(SEAT))
     assert again["action"] == "accept"

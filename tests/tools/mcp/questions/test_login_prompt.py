@@ -34,7 +34,7 @@ def attend_once(ask: Any) -> Future[bool]:
     prompt, answer = LoginPrompt(ask), Watched()
 
     def request() -> None:
-        assert answer.is_looked_at.wait(20)
+        assert answer.is_looked_at.wait(240)
         answer.set_result(asyncio.run(prompt.ask(REQUEST)))
 
     asking = threading.Thread(target=request)
@@ -42,7 +42,7 @@ def attend_once(ask: Any) -> Future[bool]:
     try:
         prompt.attend(answer, 20)
     finally:
-        asking.join(20)
+        asking.join(240)
     return answer
 
 

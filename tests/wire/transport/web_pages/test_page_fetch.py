@@ -343,7 +343,7 @@ def serve_tls(folder: Path, names: list[str]) -> Iterator[int]:
         thread = threading.Thread(target=answer)
         thread.start()
         yield listener.getsockname()[1]
-        thread.join(10)
+        thread.join(240)
 
 
 @pytest.mark.parametrize(("host", "is_right"), [("site.test", True), ("other.test", False)])
