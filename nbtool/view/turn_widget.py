@@ -79,8 +79,9 @@ class TurnWidget(LiveWidget):
     def __repr__(self) -> str:
         """Return the text of the output while the turn runs, also where it is collapsed or without widgets."""
         return (
-            f"{COLLAPSED_QUESTION} Without widgets it is shown when it has ended. If it had not ended when this was "
-            f"saved: `%chat open {self.turn_id}`."
+            f"{COLLAPSED_QUESTION}\n"  # JupyterLab shows the first line of a collapsed output
+            "Without widgets it is shown when it has ended. If it had not ended when this was saved: "
+            f"`%chat open {self.turn_id}`."
         )
 
     @property

@@ -346,6 +346,24 @@ def test_a_pill_shows_a_collapsed_output_and_says_on_which_side_its_cell_is(
     assert front == "notebook" or notebook.errors == []  # Notebook 7 has some of its own
 
 
+def test_a_pill_names_a_question_whose_cell_was_deleted(lab: Lab, model: PacedModel) -> None:
+    notebook = opened(lab, model, PAY_ASK, CODE, "%chat -c paced deny", setup=PAY)
+    pill = notebook.page.locator(".nb-pill")
+    run(notebook, 1, "Control+Enter")
+    model.call(("pay", {"to": "Ada"}))
+    expect(notebook.output(1).get_by_role("group", name="Approval")).to_be_visible()
+
+    notebook.page.evaluate(SELECT, 1)
+    notebook.page.keyboard.press("Escape")
+    notebook.page.keyboard.press("d")
+    notebook.page.keyboard.press("d")
+    expect(pill).to_have_text("Run pay? waits, its output is gone: %chat approvals")
+
+    notebook.page.evaluate(SELECT, 2)
+    notebook.run_cell(2)
+    expect(pill).to_have_count(0)
+
+
 def test_a_pill_counts_several_turns_and_goes_from_one_to_the_next(lab: Lab, model: PacedModel) -> None:
     park = PAY_ASK.replace("-t pay", "-t pay --approve park")
     cells = [park.replace("paced", f"chat{n}") for n in range(2)]

@@ -148,7 +148,12 @@ OUTCOMES: dict[Effect, dict[Phase, Outcome]] = {
     ),
     "removed": _outcomes(
         Outcome("nothing", "`%chat show`", "nothing of it"),
-        Outcome("in the next cell: a turn waits", "`%chat approve`, `%chat deny`", "nothing of it", "parked"),
+        Outcome(
+            "the pill without a button; in the next cell: a turn waits",
+            "`%chat approve`, `%chat deny`",
+            "nothing of it",
+            "parked",
+        ),
         Outcome("nothing", "`%chat approvals`, `%chat approve`, `%chat deny`", "nothing of it"),
         _GONE_END,
         Outcome("nothing", "`%chat open`", "nothing of it"),

@@ -15,6 +15,7 @@ import {
 import { apply, decodePatch } from "../store";
 import { loadModule } from "./lazy";
 import { ACK_TIMEOUT_MS, type LinkedState, openLink, STOP_REQUEST } from "./link";
+import { noteTurn } from "./turnsOnPage";
 
 export type { LinkState, RequestState } from "./link";
 
@@ -93,6 +94,7 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     onMessage: receive,
   });
   const { state, show, request, resolveRequest } = link;
+  noteTurn(String(model.get("turn_id")), link, signal);
   const send: (message: PageMessage) => string = link.send;
   let seq = 0;
   let gapAt = 0;

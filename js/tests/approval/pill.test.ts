@@ -1,5 +1,7 @@
 /** The pill at the lower edge of a notebook: what it names, where it leads, and that it decides nothing. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { TurnState } from "../../src/kernel/turn";
+import { noteTurn, type TurnOnPage } from "../../src/kernel/turnsOnPage";
 import type { CallBlock } from "../../src/protocol";
 import { PillEntry } from "../../src/rich/approval/pill";
 import type { PendingCall } from "../../src/views/approval/pending";
@@ -28,6 +30,13 @@ function place(el: HTMLElement, top: number, height: number): void {
   el.getClientRects = () => [el.getBoundingClientRect()] as unknown as DOMRectList;
 }
 
+/** A turn of the page in a state that may be changed. */
+function turnOf(state: TurnState): TurnOnPage {
+  const turn = { state: () => state };
+  noteTurn(state.document.head.turn_id, turn, new AbortController().signal);
+  return turn;
+}
+
 /** A card in a cell of the notebook, at a place, with the calls of its turn. */
 function waiting(index: number, top: number, calls: CallBlock[], height = 100) {
   const cell = document.createElement("div");
@@ -39,7 +48,7 @@ function waiting(index: number, top: number, calls: CallBlock[], height = 100) {
   panel.querySelector(".jp-WindowedPanel-outer")?.append(cell);
   place(card, top, height);
   const state = { document: start(), link: "open" as const, requests: {} };
-  const entry = new PillEntry({ state: () => state });
+  const entry = new PillEntry(turnOf(state));
   const show = (): void => entry.update(card, card, calls as PendingCall[]);
   show();
   return { card, entry, show, state };
@@ -102,7 +111,7 @@ test("the pill goes when nothing waits, and where no decision can be sent", () =
 });
 
 test("a turn that another view of it shows in sight needs no pill", () => {
-  const turn = { state: () => ({ document: start(), link: "open" as const, requests: {} }) };
+  const turn = turnOf({ document: start(), link: "open", requests: {} });
   const [above, seen] = [waiting(1, -300, []), waiting(2, 100, [])];
   const [copy, own] = [new PillEntry(turn), new PillEntry(turn)];
   copy.update(above.card, above.card, [call() as PendingCall]);
@@ -115,11 +124,46 @@ test("a turn that another view of it shows in sight needs no pill", () => {
 
 test("a page without a notebook has no pill", () => {
   const card = document.body.appendChild(document.createElement("fieldset"));
-  const entry = new PillEntry({ state: () => ({ document: start(), link: "open", requests: {} }) });
+  const entry = new PillEntry(turnOf({ document: start(), link: "open", requests: {} }));
 
   entry.update(card, card, [call() as PendingCall]);
   entry.remove();
 
   expect(entry.panel).toBeUndefined();
   expect(document.querySelector(".nb-pill")).toBeNull();
+});
+
+test("a turn whose cell is gone is named until it is decided, and not if its cell is only drawn again", () => {
+  vi.useFakeTimers();
+  const state: TurnState = { document: { ...start(), blocks: [call()] }, link: "open", requests: {} };
+  const { card } = waiting(1, 100, []);
+  const turn = turnOf(state);
+  const [former, drawnAgain] = [new PillEntry(turn), new PillEntry(turn)];
+  const text = (): string => panel.querySelector(".nb-pill")?.textContent ?? "";
+
+  former.update(card, card, [call() as PendingCall]);
+  former.remove();
+  drawnAgain.update(card, card, [call() as PendingCall]);
+  vi.runAllTimers();
+  expect(text()).toBe("");
+
+  drawnAgain.remove();
+  expect(text()).toBe("");
+  vi.advanceTimersByTime(10_000);
+  expect(text()).toBe("Run price? waits, its output is gone: %chat approvals");
+
+  state.document = start();
+  vi.runAllTimers();
+  expect(panel.querySelector(".nb-pill")).toBeNull();
+  vi.useRealTimers();
+});
+
+test("a collapsed card in sight is named as such", () => {
+  const { card, show } = waiting(1, 100, [call()]);
+  place(card.parentElement as HTMLElement, 100, 40);
+  card.getClientRects = () => [] as unknown as DOMRectList;
+
+  show();
+
+  expect(button()?.textContent).toBe("Run price? waits (collapsed)");
 });

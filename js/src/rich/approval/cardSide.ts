@@ -1,7 +1,7 @@
 /** Where a card is, seen from the part of a notebook that is in sight. */
 import { cellOf } from "../../kernel/cellReveal";
 
-export type Side = "seen" | "above" | "below";
+export type Side = "seen" | "above" | "below" | "collapsed";
 
 const SCROLLER = ".jp-WindowedPanel-outer";
 const CELL = ".jp-Cell";
@@ -15,7 +15,7 @@ const FOOT = 80;
 /** Pixels that are left free between a card and the edge of the page. */
 const MARGIN = 12;
 
-/** Return whether a card is fully in sight, or fills most of the page, or on which side more of it is. */
+/** Return whether a card is fully in sight, or fills most of the page, is collapsed, or on which side more of it is. */
 export function sideOf(card: HTMLElement, panel: HTMLElement): Side {
   const view = viewOf(panel);
   if (!view.height) return "seen"; // another tab is in front: this notebook shows nothing, nor its pill
@@ -25,6 +25,7 @@ export function sideOf(card: HTMLElement, panel: HTMLElement): Side {
   const { top, bottom, height } = (isFolded ? (cell ?? card) : card).getBoundingClientRect();
   const visible = Math.min(bottom, view.bottom) - Math.max(top, view.top);
   const wanted = Math.min(height, view.height * MOST_OF_PAGE);
+  if (isFolded && visible >= wanted - 1) return "collapsed";
   if (!isFolded && visible >= wanted - 1) return "seen";
   return top + bottom < view.top + view.bottom ? "above" : "below";
 }

@@ -1,8 +1,8 @@
 /** A pill at the lower edge of a notebook names the questions that are not fully in sight, and leads to them. */
 import { cellOf, cellReveal } from "../../kernel/cellReveal";
-import type { Connection } from "../../kernel/turn";
+import { type TurnOnPage, turnOnPage } from "../../kernel/turnsOnPage";
 import { plural, singleLine } from "../../text/format";
-import { countCalls, type PendingCall } from "../../views/approval/pending";
+import { countCalls, type PendingCall, pendingCalls } from "../../views/approval/pending";
 import { alignCard, type Side, sideOf } from "./cardSide";
 
 const PANEL = ".jp-NotebookPanel";
@@ -10,11 +10,14 @@ const PANEL = ".jp-NotebookPanel";
 /** The steps from nothing to all of a card at which its place is looked at. */
 const STEPS = Array.from({ length: 21 }, (_, step) => step / 20);
 
-const ARROWS: Record<Side, string> = { seen: "", above: "↑", below: "↓" };
+const ARROWS: Record<Side, string> = { seen: "", above: "↑", below: "↓", collapsed: "(collapsed)" };
+
+/** Milliseconds after which a turn without a view is named: the kernel shows one whose output was only cleared again. */
+const LOST_MS = 2_000;
 
 /** The card of a turn that waits. A turn may have several, of which one in sight is enough. */
 interface WaitingCard {
-  turn: object;
+  turn: TurnOnPage;
   card: HTMLElement;
   calls: readonly PendingCall[];
 }
@@ -25,39 +28,65 @@ const pills = new Map<HTMLElement, Pill>();
 export class PillEntry {
   /** The notebook around the view; undefined on a page that has none, or while its cell is not known. */
   panel: HTMLElement | undefined;
-  #turn: Pick<Connection, "state">;
+  #turn: TurnOnPage;
 
-  constructor(turn: Pick<Connection, "state">) {
+  constructor(turn: TurnOnPage) {
     this.#turn = turn;
   }
 
   /** Update what waits on a card, which is null without a question; `view` is always there. */
   update(view: HTMLElement | null, card: HTMLElement | null, calls: readonly PendingCall[]): void {
     this.panel ??= (view && (view.closest<HTMLElement>(PANEL) ?? cellReveal()?.panelOf(view))) ?? undefined;
-    const { link } = this.#turn.state();
-    const canDecide = link !== "offline" && link !== "lost";
-    this.#set(card && canDecide && calls.length ? { turn: this.#turn, card, calls } : null);
+    this.#set(card && canDecide(this.#turn) && calls.length ? { turn: this.#turn, card, calls } : null);
   }
 
+  /** Remove what the view shows; name its turn from now on if that has no other view, and waits. */
   remove(): void {
     this.#set(null);
+    const { panel } = this;
+    if (panel) window.setTimeout(() => nameLostTurn(idOf(this.#turn), panel), LOST_MS);
   }
 
   #set(waiting: WaitingCard | null): void {
     const { panel } = this;
-    if (!panel || (!waiting && !pills.has(panel))) return;
-    const pill = pills.get(panel) ?? new Pill(panel);
-    pills.set(panel, pill);
-    pill.set(this, waiting);
-    if (!pill.isEmpty()) return;
-    pill.remove();
-    pills.delete(panel);
+    if (panel && (waiting || pills.has(panel))) change(panel, (pill) => pill.set(this, waiting));
   }
+}
+
+function idOf(turn: TurnOnPage): string {
+  return turn.state().document.head.turn_id;
+}
+
+function canDecide(turn: TurnOnPage): boolean {
+  const { link } = turn.state();
+  return link !== "offline" && link !== "lost";
+}
+
+/** Change the pill of a notebook, which has none while it is empty. */
+function change(panel: HTMLElement, how: (pill: Pill) => void): void {
+  const pill = pills.get(panel) ?? new Pill(panel);
+  pills.set(panel, pill);
+  how(pill);
+  if (!pill.isEmpty()) return;
+  pill.remove();
+  pills.delete(panel);
+}
+
+/** Name a turn whose cell is gone as long as it waits, has no view, and its notebook is open. */
+function nameLostTurn(id: string, panel: HTMLElement): void {
+  const turn = turnOnPage(id);
+  const calls = turn && canDecide(turn) ? pendingCalls(turn.state().document) : [];
+  const hasView = [...pills.values()].some((pill) => pill.has(id));
+  const isLost = calls.length > 0 && !hasView && panel.isConnected;
+  if (isLost || pills.has(panel)) change(panel, (pill) => pill.setLost(id, isLost ? calls : []));
+  if (isLost) window.setTimeout(() => nameLostTurn(id, panel), LOST_MS);
 }
 
 class Pill {
   #panel: HTMLElement;
   #waiting = new Map<object, WaitingCard>();
+  /** The calls of turns without a view, by the id of their turn. */
+  #lost = new Map<string, readonly PendingCall[]>();
   #el = document.createElement("div");
   #button = document.createElement("button");
   #observer = new IntersectionObserver(() => this.#update(), { threshold: STEPS });
@@ -76,14 +105,28 @@ class Pill {
   }
 
   isEmpty(): boolean {
-    return this.#waiting.size === 0;
+    return this.#waiting.size === 0 && this.#lost.size === 0;
+  }
+
+  /** Whether a turn has a view here. */
+  has(id: string): boolean {
+    return this.#panel.isConnected && [...this.#waiting.values()].some(({ turn }) => idOf(turn) === id);
+  }
+
+  /** Name the calls of a turn that has no view; none without calls. */
+  setLost(id: string, calls: readonly PendingCall[]): void {
+    if (calls.length) this.#lost.set(id, calls);
+    else this.#lost.delete(id);
+    this.#update();
   }
 
   set(view: object, waiting: WaitingCard | null): void {
     const former = this.#waiting.get(view)?.card;
     if (former && former !== waiting?.card) this.#observer.unobserve(former);
-    if (waiting) this.#waiting.set(view, waiting);
-    else this.#waiting.delete(view);
+    if (waiting) {
+      this.#waiting.set(view, waiting);
+      this.#lost.delete(idOf(waiting.turn));
+    } else this.#waiting.delete(view);
     if (waiting && former !== waiting.card) this.#observer.observe(waiting.card);
     this.#update();
   }
@@ -99,11 +142,12 @@ class Pill {
     const hidden = this.#hidden();
     this.#next = this.#nextOf(hidden);
     if (!this.#next) {
-      this.#el.replaceChildren();
+      const lost = [...this.#lost.values()].flat();
+      this.#el.replaceChildren(...(lost.length ? [lostLine(lost, this.#lost.size)] : []));
       return;
     }
     const side = sideOf(this.#next.card, this.#panel);
-    const text = describe(hidden);
+    const text = describe(callsOf(hidden), hidden.length);
     const line = `${text} ${ARROWS[side]}`;
     if (this.#button.isConnected && this.#button.textContent === line) return;
     this.#button.textContent = line;
@@ -143,11 +187,22 @@ class Pill {
   }
 }
 
+function callsOf(waiting: readonly WaitingCard[]): PendingCall[] {
+  return waiting.flatMap((one) => one.calls);
+}
+
+/** What waits without a cell, and the command that shows and decides it. */
+function lostLine(calls: readonly PendingCall[], turns: number): HTMLElement {
+  const line = document.createElement("span");
+  line.textContent = `${describe(calls, turns)}, its output is gone: `;
+  line.append(Object.assign(document.createElement("code"), { textContent: "%chat approvals" }));
+  return line;
+}
+
 /** What waits, in a few words. */
-function describe(waiting: readonly WaitingCard[]): string {
-  const calls = waiting.flatMap((one) => one.calls);
+function describe(calls: readonly PendingCall[], turnCount: number): string {
   const [only, more] = calls;
-  const turns = waiting.length > 1 ? ` in ${plural(waiting.length, "turn")}` : "";
+  const turns = turnCount > 1 ? ` in ${plural(turnCount, "turn")}` : "";
   if (!only || more) return `${countCalls(calls)} wait${turns}`;
   const { gate, is_form, tool } = only.question;
   const name = singleLine(tool, 40);
