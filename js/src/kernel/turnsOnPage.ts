@@ -1,7 +1,10 @@
 /** The turns on this page, by their ids: a turn has another connection once it is parked, and each widget its own script. */
-import type { Connection } from "./turn";
+import type { Document } from "../protocol";
+import type { LinkState } from "./link";
 
-export type TurnOnPage = Pick<Connection, "state">;
+export interface TurnOnPage {
+  state(): { document: Document; link: LinkState };
+}
 
 const KEY = Symbol.for("nbtool.turns");
 const globals = globalThis as unknown as Record<symbol, Map<string, TurnOnPage> | undefined>;
