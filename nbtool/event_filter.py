@@ -76,7 +76,7 @@ class EventFilter:
 
     def _without_withheld(self, event: _OfCall) -> _OfCall:
         """Return an event of a call without what may still be withheld, and with the reasons that were sent."""
-        if isinstance(event, CallReady) and event.inside:
+        if isinstance(event, CallReady | CallFinished) and event.inside:
             self._inside[event.call_id] = event.inside
         if isinstance(event, CallStarted) and event.guarded:
             self._guarded.add(event.call_id)
@@ -176,4 +176,5 @@ def _outline(event: _OfCall) -> _OfCall:
         case CallDecided():
             return replace(event, reason="")
         case CallFinished():
-            return replace(event, shown="", reason="", traceback="", whole="", media=(), media_left_out=0, table={})
+            hidden = replace(event, shown="", reason="", traceback="", whole="", arguments="")
+            return replace(hidden, media=(), media_left_out=0, table={})

@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -105,3 +106,21 @@ def closed_journals() -> Iterator[None]:
             if book.path is not None:  # what is in memory would be lost
                 with suppress(TimeoutError):  # a test of a slow disk
                     book.close()
+
+
+@pytest.fixture(autouse=True)
+def folded_turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Compare each turn that ends in a test with the one that its written events say: there is one state of a turn."""
+    differences: list[str] = []
+    if module := sys.modules.get("nbtool.chat.turn.turn"):
+        from tests.folding import differences_of  # noqa: PLC0415 - only where turns are made
+
+        end = module.Turn._end
+
+        def end_and_compare(turn: Any, *outcome: Any) -> None:
+            end(turn, *outcome)
+            differences.extend(differences_of(turn))
+
+        monkeypatch.setattr(module.Turn, "_end", end_and_compare)
+    yield
+    assert differences == []

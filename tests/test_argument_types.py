@@ -85,7 +85,6 @@ CALLED_BY_NBTOOL = {
     "Turn.finish",
     "Turn.follow",
     "Turn.park",
-    "Turn.set_messages",
 }
 """Methods that nbtool calls with what it has made, some for each event of a turn."""
 

@@ -109,7 +109,7 @@ def _forwarded_event(event: Event, call: RunningCall) -> Event | None:
     """Return the event of a call for the parent turn; None for events that are not forwarded."""
     match event:
         case CallReady() | CallFinished():
-            return replace(event, round=call.round)
+            return replace(event, round=call.round, forwarded=True)
         case CallAsked() | CallDecided() | CallStarted() | CallProgress():
             return event
         case _:

@@ -70,7 +70,7 @@ class TurnBuilder:
     def open_questions(self, turn: Turn) -> tuple[str, ...]:
         """Return the digests of a turn's open questions; the turn itself is notified of decisions later."""
         still = {question.digest for question in self.parts.approvals.pending()}
-        return tuple(digest for digest in turn.parking.questions if digest in still)
+        return tuple(digest for digest in turn.state.questions if digest in still)
 
     def check_idle(self) -> None:
         """Check that no turn of this chat is parked.
@@ -79,14 +79,14 @@ class TurnBuilder:
             BadUsage: one is; the message says how to decide or cancel it.
         """
         for turn in self.conversation.running_turns:
-            if turn.parking.is_parked and (waiting := self.open_questions(turn)):
+            if turn.state.is_parked and (waiting := self.open_questions(turn)):
                 fix = f"First `%chat approve {waiting[0][:12]}`, `%chat deny {waiting[0][:12]}` or `%chat stop`."
                 asked = {event.digest: event for event in turn.log if isinstance(event, CallAsked)}
                 problem = (
                     f"A turn of this chat is parked and waits for a decision: {summarize_request(asked[waiting[0]])}"
                 )
                 raise BadUsage(problem, fix=fix)
-            if turn.parking.is_parked:
+            if turn.state.is_parked:
                 raise BadUsage(
                     "A turn of this chat is running in the background.",
                     fix="`%chat wait` for it, or `%chat stop` it.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
@@ -26,7 +27,7 @@ from nbtool.chat.rerun.operations import Reexecute, Rerun, Resume, TurnPlan
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_origins import make_sources, replayed_sources
 from nbtool.chat.turn_settings import TurnSettings
-from nbtool.events import Emit, Event, Notice, ReplyFinished, TurnEnded, TurnStarted
+from nbtool.events import DELTAS, Emit, Event, Notice, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Message
 from nbtool.plugins.budget import shared_budget
 from nbtool.plugins.media_variables import MediaVariables
@@ -86,15 +87,14 @@ class TurnRun:
             compared = partial(self._history, plan.node, always_compact=True)
             await recorder.find(context.history, compared, version=version, is_partial=plan.difference is not None)
             self.check_recipient(plan, recorder)
-            started = self._start_event(turn, plan, recorder)
-            await emit(started)
+            await emit(self._start_event(turn, plan, recorder))
             self.conversation.tree.add_version(plan.node, turn)
         results.needed = plan.carry_over.references
         calling_host.set(self.endpoint.host)
         with results:
             if recorder.match:
                 runtime = replace(self._runtime(turn, emit, parts.tools), sources=replayed_sources(turn))
-                await recorder.replay(turn, started, (*context.history, context.prompt), runtime)
+                await recorder.replay(turn, (*context.history, context.prompt), runtime)
                 return
             await recorder.notify_miss(emit)
             await self._emit_notices(turn, plan, emit)
@@ -102,8 +102,8 @@ class TurnRun:
             try:
                 outcome = await engine.run()
             finally:  # later turns get the history of this one, even if it failed
-                turn.set_messages((*context.history, context.prompt), context.chain)
-        turn.finish(outcome)
+                turn.context = (*context.history, context.prompt)
+            turn.error = outcome.error
         await recorder.store(turn)
 
     async def _emit_notices(self, turn: Turn, plan: TurnPlan, emit: Emit) -> None:
@@ -174,7 +174,7 @@ class TurnRun:
         plugins = [*parts.plugins, *added]
         sources = make_sources(turn, plan.node, tools.tools().values(), exposed)
         runtime = replace(self._runtime(turn, emit, tools), plugins=tuple(plugins), sources=sources)
-        calling = ToolCalling(runtime, tuple(plugins), turn.calls, choose, plan.carry_over.known_outcomes)
+        calling = ToolCalling(runtime, tuple(plugins), choose, plan.carry_over.known_outcomes)
         answer = [turn.answer] if turn.answer else []
         engine = Engine(
             context,
@@ -199,6 +199,7 @@ class TurnRun:
             tools=tools,
             variables=parts.variables,
             emit=emit,
+            state=turn.state,
             approvals=parts.approvals,
             approver=turn.approver,
             caller_thread=turn.caller_thread,
@@ -229,17 +230,23 @@ class TurnRun:
         writer = TurnWriter(journal(), self.conversation.chat_id, turn.turn_id, hide=hide)
         sink = EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins)
 
-        async def emit(event: Event) -> None:
+        def emit(event: Event) -> Awaitable[None]:
+            if type(event) not in DELTAS:
+                turn.waiting.apply(event)
+            return sink.emit(event)
+
+        async def end(event: TurnEnded) -> None:
+            if text := results.end():
+                await emit(Notice(text, topic="evicted"))
+            seconds = max(0.0, event.seconds - turn.waiting.unshown)
+            await emit(replace(event, seconds=seconds, waited=turn.waiting.waited))
+
+        def emit_or_end(event: Event) -> Awaitable[None]:
             if isinstance(event, TurnStarted | ReplyFinished):  # a key that expires is renewed by a request
                 remember_secrets(self.endpoint)
-            if isinstance(event, TurnEnded):
-                seconds = max(0.0, event.seconds - turn.parking.unshown)
-                event = replace(event, seconds=seconds, waited=turn.parking.waited)
-                if text := results.end():
-                    await sink.emit(Notice(text, topic="evicted"))
-            await sink.emit(event)
+            return end(event) if isinstance(event, TurnEnded) else emit(event)
 
-        return emit
+        return emit_or_end
 
     def _start_event(self, turn: Turn, plan: TurnPlan, recorder: TurnRecorder) -> TurnStarted:
         """Return the start event of a turn: its prompt, its position in the conversation, and what it may use."""

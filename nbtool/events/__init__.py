@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 
 # isort: off
 from nbtool.events.calls import (
-    BY_ERROR, CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, CallStatus, Difference, Gate,
-    RepeatedQuestion, ResolvedArgument, ResolvedReference, WHOLE_RESULT,
+    BY_ERROR, BY_NOBODY, BY_NO_DECISION, CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted,
+    CallStatus, Difference, Gate, RepeatedQuestion, ResolvedArgument, ResolvedReference, WHOLE_RESULT,
 )  # fmt: skip
 from nbtool.events.deltas import (
     CallDelta, CallPending, DELTAS, Delta, MediaDelta, ProviderDelta, RefusalDelta, ReplyEnd, Retrying, StopReason,
@@ -28,6 +28,8 @@ from nbtool.events.turn import (
 
 __all__ = [
     "BY_ERROR",
+    "BY_NOBODY",
+    "BY_NO_DECISION",
     "DELTAS",
     "WHOLE_RESULT",
     "CallAsked",

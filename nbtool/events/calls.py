@@ -20,6 +20,12 @@ BY_ERROR = "error"
 Its `reason` is sent to the model and has no text of the error; its `fix` is the whole text, for the person.
 """
 
+BY_NOBODY = "nobody"
+"""The `by` of a denial, or of a withheld result, because nobody could be asked, or only those who may not decide."""
+
+BY_NO_DECISION = frozenset((BY_NOBODY, BY_ERROR))
+"""The `by` of denials, and of withheld results, that are nobody's decision."""
+
 WHOLE_RESULT = "\n[Whole result: $VAR_REF{{{{{name}}}}}]"
 """The line after a complete result that can be passed on by reference; it is no part of the result."""
 
@@ -62,7 +68,8 @@ class CallReady:
     `resolved` describes each argument as the tool receives it. `glances` are shown to the user only: the first rows
     (`columns`, `rows`) of the objects opened for reading. `edited` is as in `CallStarted`, for a call whose recorded
     outcome is reused. `qualified_name` is the tool's name for the user, if it differs, such as `server.tool`. `inside`
-    is the call whose code made this one, if one did.
+    is the call whose code made this one, if one did. A `forwarded` one is of another chat, which a tool of this turn
+    used: it is shown with the turn, and is none of its calls.
     """
 
     call_id: str = field(metadata=OWN)
@@ -75,6 +82,7 @@ class CallReady:
     edited: str = field(default="", metadata=TEXT)
     qualified_name: str = field(default="", metadata=TEXT)
     inside: str = field(default="", metadata=OWN)
+    forwarded: bool = field(default=False, metadata=OWN)
     kind: Literal["call_ready"] = field(default="call_ready", metadata=OWN)
 
     @property
@@ -215,7 +223,9 @@ class CallFinished:
     `CallReady`. `whole` describes the whole result if `shown` has
     a part of its text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to
     the user only, and not written to the journal or to a recording. If it `is_described`, the model got a description
-    in place of the result.
+    in place of the result. `forwarded` is as in `CallReady`.
+    `inside` is as there too; `arguments` are those of a call inside another one that was never ready: no other event
+    has them.
     """
 
     call_id: str = field(metadata=OWN)
@@ -235,6 +245,9 @@ class CallFinished:
     whole: str = field(default="", metadata=TEXT)
     table: dict[str, Any] = field(default_factory=dict, metadata=VIEW)
     is_described: bool = field(default=False, metadata=OWN)
+    forwarded: bool = field(default=False, metadata=OWN)
+    inside: str = field(default="", metadata=OWN)
+    arguments: str = field(default="", metadata=TEXT)
     kind: Literal["call_finished"] = field(default="call_finished", metadata=OWN)
 
     @property

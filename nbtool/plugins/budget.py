@@ -22,12 +22,11 @@ from nbtool.chain.price_check import model_id, require_known_cost
 from nbtool.chain.request_size import text_size
 from nbtool.chain.usage_meter import RAISE_BUDGET, CountedReply
 from nbtool.errors import BadUsage, LimitReached
-from nbtool.events import CallDecided, CallFinished, CallStatus
+from nbtool.events import BY_NOBODY, CallDecided, CallFinished, CallStatus
 from nbtool.ids import new_id
 from nbtool.messages import Usage
 from nbtool.text import count_of
 from nbtool.tools.approval import Approver, AskFunction, Denied
-from nbtool.tools.approval.decisions import BY_NOBODY
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -23,12 +23,12 @@ from nbtool.text import count_of
 from nbtool.tools.approval import ApprovalQueue
 from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.ordering import CallSlot, make_slots
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.repeats import can_repeat, is_repeated
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
+from nbtool.turn_state import Call
 from nbtool.wire.base import ToolSpec
 from nbtool.wire.form_cache import FormCache
 
@@ -63,7 +63,7 @@ class ToolCalling:
     """Lets the model call the tools of a runtime.
 
     `call_listeners` are the plugins with hooks for single calls (`on_before_calls`, `on_call_start`, `on_call_end`).
-    `records` contains every call of the turn, in the order of the model's calls. `select` returns the names of the
+    `select` returns the names of the
     tools that this turn may use; other tools cannot be called. `known_outcomes` are the recorded outcomes of calls, by
     call id: the call's record, then those of its nested calls. Such a call is answered from them, without running and
     without an approval.
@@ -74,12 +74,11 @@ class ToolCalling:
 
     runtime: ToolRuntime
     call_listeners: tuple[object, ...] = ()
-    records: list[CallRecord] = field(default_factory=list)
     select: Callable[[TurnContext], Iterable[str]] | None = None
-    known_outcomes: Mapping[str, Sequence[CallRecord]] = field(default_factory=dict)
+    known_outcomes: Mapping[str, Sequence[Call]] = field(default_factory=dict)
     _hooks: Hooks = field(init=False)
     _malformed_replies: int = field(init=False, default=0)
-    _latest_batch: list[CallRecord] = field(init=False, default_factory=list)
+    _latest_batch: list[Call] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self._hooks = Hooks(self.call_listeners)
@@ -114,7 +113,8 @@ class ToolCalling:
             remaining = len(calls)  # none of them runs, so they do not count toward the limit
         else:
             reply.turn.meter.calls += len(calls)
-        first = len(self.records)
+        calls_of_turn = self.runtime.state.calls
+        first = len(calls_of_turn)
         self.runtime.run_nested = partial(self._run_nested, reply)
         running = [
             asyncio.ensure_future(self._run(call, reply, self.runtime, is_over_limit=index >= remaining, slot=slot))
@@ -123,17 +123,15 @@ class ToolCalling:
         try:
             await asyncio.gather(*running)
         except BaseException:  # the round ends early: the turn was stopped, or a plugin failed
-            await shield_until_done(self._stop(running, reply, calls, first))
+            await shield_until_done(self._stop(running, reply, calls))
             raise
-        finally:
-            self.records[first:] = sorted(self.records[first:], key=_call_order(calls))
-        self._count_repeats(reply.turn.meter, self.records[first:])
+        self._count_repeats(reply.turn.meter, calls_of_turn[first:])
         if await self._may_ask_again(calls, reply):
             await reply.append_and_request(self._results_message(calls))
         else:
             await reply.append(self._results_message(calls))
 
-    def _count_repeats(self, meter: Meter, batch: list[CallRecord]) -> None:
+    def _count_repeats(self, meter: Meter, batch: list[Call]) -> None:
         """Count the rounds in a row with the same calls and results; outcomes of an earlier version do not count."""
         if not can_repeat(batch) or any(one.call_id in self.known_outcomes for one in batch):
             batch, meter.repeats = [], 0
@@ -156,19 +154,18 @@ class ToolCalling:
         return may_ask
 
     async def _stop(
-        self, running: Sequence[asyncio.Future[CallRecord]], reply: ReplyContext, calls: Sequence[ToolCall], first: int
+        self, running: Sequence[asyncio.Future[Call]], reply: ReplyContext, calls: Sequence[ToolCall]
     ) -> None:
         """Stop the calls of a round and add a result for each of them, also for those that did not start."""
         await stop_all(running, STOP_SECONDS)
-        recorded_ids = {record.call_id for record in self.records[first:]}
         for call in calls:
-            if call.call_id not in recorded_ids:
-                self.records.append(await skip_call(call, self.runtime, round=reply.round, reason=NO_RESULT))
+            if self.runtime.state.call(call.call_id) is None:
+                await skip_call(call, self.runtime, round=reply.round, reason=NO_RESULT)
         with suppress(TimeoutError):  # a plugin hangs in its hook; the message is appended anyway
             async with asyncio.timeout(reply.turn.limits.hooks.stop):
                 await reply.append(self._results_message(calls))
 
-    async def _run_nested(self, reply: ReplyContext, call: ToolCall, runtime: ToolRuntime, _: int) -> CallRecord:
+    async def _run_nested(self, reply: ReplyContext, call: ToolCall, runtime: ToolRuntime, _: int) -> Call:
         """Run a nested call of a tool, with the same limit, hooks and record as any other."""
         remaining = reply.turn.meter.remaining_calls()
         reply.turn.meter.calls += 1
@@ -176,7 +173,7 @@ class ToolCalling:
 
     async def _run(
         self, call: ToolCall, reply: ReplyContext, runtime: ToolRuntime, *, is_over_limit: bool, slot: CallSlot
-    ) -> CallRecord:
+    ) -> Call:
         try:
             if outcome := self.known_outcomes.get(call.call_id):
                 return await self._replay_outcome(outcome, reply.turn)
@@ -184,10 +181,12 @@ class ToolCalling:
         finally:
             slot.release()
 
-    async def _replay_outcome(self, outcome: Sequence[CallRecord], turn: TurnContext) -> CallRecord:
+    async def _replay_outcome(self, outcome: Sequence[Call], turn: TurnContext) -> Call:
         """Answer a call from its recorded outcome."""
-        for record in outcome:
-            self.records.append(record)
+        state = self.runtime.state
+        for known in outcome:
+            carried = replace(known, started=None, thread="", inside="", is_guarded=False, decisions=[])
+            record = state.add_call(carried)
             self.runtime.variables.count(record, record.reference)
             self.runtime.sources.note_call(record)
             ready_event = CallReady(
@@ -199,23 +198,22 @@ class ToolCalling:
                 edited=record.edited,
                 qualified_name=record.qualified_name,
             )
-            events: list[Event] = [ready_event, *record.decisions, record.finished()]
+            events: list[Event] = [ready_event, *known.decisions, record.finished()]
             for event in events:
                 await turn.emit(event)
-        return outcome[0]
+        return state.call(outcome[0].call_id) or outcome[0]
 
     async def _run_call(
         self, call: ToolCall, reply: ReplyContext, runtime: ToolRuntime, *, is_over_limit: bool, slot: CallSlot
-    ) -> CallRecord:
+    ) -> Call:
         context = CallContext(reply.turn, reply.round, call.copy())
         await self._hooks.call_all("on_call_start", context)
         if is_over_limit:
             reason = CALL_LIMIT_REACHED.format(calls=count_of(reply.turn.limits.call_limit, "tool call"))
             record = await skip_call(call, runtime, round=reply.round, reason=reason)
-            self.records.append(record)
         else:
             try:
-                record = await run_call(call, runtime, round=reply.round, on_record=self.records.append, slot=slot)
+                record = await run_call(call, runtime, round=reply.round, slot=slot)
             except asyncio.CancelledError:
                 if not is_cancelling():  # the person interrupted the tool, which stops the turn
                     reply.turn.cancel.cancel()
@@ -228,13 +226,8 @@ class ToolCalling:
         return record
 
     def _results_message(self, calls: Sequence[ToolCall]) -> Message:
-        records = {record.call_id: record for record in self.records}
-        return results(*(records[call.call_id].to_result() for call in calls if call.call_id in records))
-
-
-def _call_order(calls: tuple[ToolCall, ...]):  # type: ignore[no-untyped-def]  # a key function for sorted()
-    positions = {call.call_id: position for position, call in enumerate(calls)}
-    return lambda record: positions.get(record.call_id, len(positions))
+        ended = (self.runtime.state.call(call.call_id) for call in calls)
+        return results(*(call.to_result() for call in ended if call))
 
 
 def _make_spec(tool: Tool) -> ToolSpec:

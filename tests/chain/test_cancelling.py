@@ -24,6 +24,7 @@ from nbtool.testing import ScriptedWire, call, thinking
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
+from nbtool.turn_state import TurnState
 from tests.chain.running import run
 
 STEPS = 90
@@ -75,8 +76,10 @@ async def stop_after(steps: int) -> tuple[Outcome, TurnContext, Watching, list[E
         events.append(event)
 
     limits, watching, cancel = Limits(), Watching(), CancelSignal()
-    turn = TurnContext("turn_1", user("Go"), (), limits, emit, cancel, Meter(limits))
-    calling = ToolCalling(ToolRuntime(Toolset("all", [slow]), Variables(), emit))
+    state = TurnState()
+    apply_and_emit = state.recorded(emit)
+    turn = TurnContext("turn_1", user("Go"), (), limits, apply_and_emit, cancel, Meter(limits))
+    calling = ToolCalling(ToolRuntime(Toolset("all", [slow]), Variables(), apply_and_emit, state))
     wire = ScriptedWire([[thinking("Hm."), call("slow", n=1), call("slow", n=2)], "Done."])
     running = asyncio.ensure_future(Engine(turn, wire, [calling, watching]).run())
     for _ in range(steps):
@@ -96,7 +99,7 @@ def test_a_turn_that_is_stopped_at_any_step_ends_once_and_leaves_a_history_that_
     assert events[-1].kind == "turn_ended"
     assert watching.cleaned <= watching.started <= 1
     assert watching.ended == 1
-    for record in calling.records:
+    for record in calling.runtime.state.calls:
         finished = [e for e in events if e.kind == "call_finished" and e.call_id == record.call_id]
         assert len(finished) == 1
         assert record.status in ("ok", "cancelled", "not_run")

@@ -29,6 +29,7 @@ from nbtool.tools.approval import Undecided
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
+from nbtool.turn_state import TurnState
 from tests.chain.test_cancelling import call_ids, result_ids
 
 STEPS = 90
@@ -150,8 +151,12 @@ async def run_and_stop(shape: str, way: str, steps: int, hook: str = "", fault: 
         events.append(event)
 
     cancel = CancelSignal()
-    turn = TurnContext("turn_1", user("Go"), (), SHORT, emit, cancel, Meter(SHORT))
-    tool_runtime = ToolRuntime(Toolset("all", tools(effects)), Variables(), emit, approver=lambda _: Undecided())
+    state = TurnState()
+    emit_applied = state.recorded(emit)
+    turn = TurnContext("turn_1", user("Go"), (), SHORT, emit_applied, cancel, Meter(SHORT))
+    tool_runtime = ToolRuntime(
+        Toolset("all", tools(effects)), Variables(), emit_applied, state, approver=lambda _: Undecided()
+    )
     plugins = (faulty(hook, fault),) if hook else ()
     calling = ToolCalling(tool_runtime, plugins)
     running = asyncio.ensure_future(Engine(turn, ScriptedWire(SHAPES[shape]), [calling, *plugins]).run())
@@ -233,7 +238,7 @@ def check(seen: StoppedTurn, case: str) -> None:
         assert kinds[-1] == "turn_ended", case
     reported = [result.call_id for message in seen.turn.chain for result in message.results]
     assert len(reported) == len(set(reported)), case
-    for record in seen.calling.records:
+    for record in seen.calling.runtime.state.calls:
         ended = [event for event in seen.events if event.kind == "call_finished" and event.call_id == record.call_id]
         assert len(ended) == 1, case
         assert record.status in ("ok", "cancelled", "not_run", "error"), case

@@ -24,6 +24,7 @@ from nbtool.tools import Toolset, tool
 from nbtool.tools.approval import Approved, Denied
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.variables.store import Variables
+from nbtool.turn_state import TurnState
 from nbtool.wire.base import Prompt, ToolSpec
 from nbtool.wire.registry import find_wire
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
@@ -63,10 +64,12 @@ def turn_of(prompt: str, approver: ScriptedApprover, limits: Limits) -> tuple[Ou
 
     variables = Variables()
     variables.expose("flock", FLOCK)
-    runtime = ToolRuntime(Toolset("tools", [count, heaviest]), variables, emit, approver=approver)
+    state = TurnState()
+    emit_applied = state.recorded(emit)
+    runtime = ToolRuntime(Toolset("tools", [count, heaviest]), variables, emit_applied, state, approver=approver)
     calling = ToolCalling(runtime)
     message = with_context(user(prompt), {"flock": "Flock"})
-    turn = TurnContext("turn_1", message, (), limits, emit, CancelSignal(), Meter(limits))
+    turn = TurnContext("turn_1", message, (), limits, emit_applied, CancelSignal(), Meter(limits))
     engine = Engine(turn, endpoint(), [calling], system="Be brief.")
     return asyncio.run(engine.run()), calling
 
@@ -76,7 +79,7 @@ def test_an_approved_call_gets_the_very_object_and_its_result_is_sent() -> None:
         outcome, calling = turn_of(PROMPT, approver, Limits())
 
     assert outcome.error is None
-    assert [(record.name, record.status, record.result) for record in calling.records] == [
+    assert [(record.name, record.status, record.result) for record in calling.runtime.state.calls] == [
         ("count", "ok", 152),
         ("count", "ok", 124),
         ("heaviest", "ok", [5, 9]),
@@ -90,7 +93,7 @@ def test_a_denied_call_is_reported_as_denied_with_its_reason() -> None:
     with ScriptedApprover([("heaviest", Denied("they sleep"))]) as approver:
         outcome, calling = turn_of(PROMPT, approver, Limits())
 
-    assert [record.status for record in calling.records] == ["ok", "ok", "denied"]
+    assert [record.status for record in calling.runtime.state.calls] == ["ok", "ok", "denied"]
     assert "did not approve this call. Reason: they sleep" in outcome.text
     assert "152" in outcome.text
 

@@ -16,10 +16,10 @@ from nbtool.ids import new_id
 from nbtool.loop import background_loop
 from nbtool.messages import ToolCall
 from nbtool.tools.calls.call_run import run_call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
+from nbtool.turn_state import Call, TurnState
 
 T = TypeVar("T")
 
@@ -39,20 +39,20 @@ class ToolHarness:
     has_finished: threading.Event = field(default_factory=threading.Event)
     """Set when the first call has finished."""
 
-    def run(self, *calls: ToolCall) -> CallRecord:
+    def run(self, *calls: ToolCall) -> Call:
         """Run calls one after another where nobody waits, and give the record of the last."""
 
-        async def work() -> CallRecord:
+        async def work() -> Call:
             for call in calls:
                 record = await run_call(call, self.runtime, round=1)
             return record
 
         return asyncio.run(work())
 
-    def run_lent(self, *calls: ToolCall) -> list[CallRecord]:
+    def run_lent(self, *calls: ToolCall) -> list[Call]:
         """Run calls at once, with this thread lent to them."""
 
-        async def work() -> list[CallRecord]:
+        async def work() -> list[Call]:
             return list(await asyncio.gather(*(run_call(call, self.runtime, round=1) for call in calls)))
 
         return self.runtime.caller_thread.run_until(self.submit(work()))
@@ -84,5 +84,9 @@ def make_harness(
         if event.kind == "call_finished":
             has_finished.set()
 
-    runtime = ToolRuntime(Toolset("test", tools), variables, emit, caller_thread=CallerThread(), **settings)
+    state = TurnState()
+    emit_applied = state.recorded(emit)
+    runtime = ToolRuntime(
+        Toolset("test", tools), variables, emit_applied, state, caller_thread=CallerThread(), **settings
+    )
     return ToolHarness(runtime, names, events, has_finished)

@@ -23,10 +23,10 @@ from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Released, tool
 from nbtool.tools.approval import Question, ResultMode, RunMode, RunPolicy, Undecided
 from nbtool.tools.calls.call_run import run_call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime, current_call
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
+from nbtool.turn_state import Call, TurnState
 
 SECONDS = 30
 ASKS = ("act", "once", "pay", "guarded")
@@ -51,7 +51,7 @@ class PendingCall:
     """A call that was made: what ran of it, and what was allowed."""
 
     call: ToolCall
-    task: asyncio.Task[CallRecord]
+    task: asyncio.Task[Call]
     shown: dict[str, Effect] = field(default_factory=dict)
     allowed: list[Effect] = field(default_factory=list)
     ran: list[Effect] = field(default_factory=list)
@@ -103,7 +103,10 @@ class GateMachine(RuleBasedStateMachine):
         self.variables.expose("x")
         self.variables.expose("y")
         self.tools = Toolset("gates", [self.make(name) for name in self.versions])
-        self.runtime = ToolRuntime(self.tools, self.variables, emit, approver=lambda _: Undecided())
+        state = TurnState()
+        self.runtime = ToolRuntime(
+            self.tools, self.variables, state.recorded(emit), state, approver=lambda _: Undecided()
+        )
         self.runtime.approvals.add_listener(self.received)
 
     # --- the tools -------------------------------------------------------------------------------------------------

@@ -1308,7 +1308,8 @@ def test_a_call_that_is_shown_while_a_run_changes_its_tool_is_asked_about_once(m
         return Approved()
 
     harness, second = make_harness(send, approver=approve), ask_for("send", n=2)
-    harness.runtime.emit = write_at(moment, second.call_id, may_end[1], asyncio.Event() if waits else None)
+    write = write_at(moment, second.call_id, may_end[1], asyncio.Event() if waits else None)
+    harness.runtime.emit = harness.runtime.state.recorded(write)
     records = harness.run_lent(ask_for("send", n=1), second)
     for end in (*changed, *may_end):
         os.close(end)

@@ -10,8 +10,8 @@ import pytest
 from pydantic import Field
 
 from nbtool.tools import tool
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.model_text import render
+from nbtool.turn_state import Call
 from tests.tools.calling import ask_for, make_harness
 
 FRAME = pd.DataFrame({"who": ["Ada", "Grace"]})
@@ -45,7 +45,7 @@ def one_of(word: Literal["a", "b"], long: Annotated[str, Field(min_length=3)] = 
     return word + long
 
 
-def run_tool(tool: str, *, readable: bool = True, **arguments: Any) -> CallRecord:
+def run_tool(tool: str, *, readable: bool = True, **arguments: Any) -> Call:
     work = make_harness(say, either, several, one_of)
     for name, value in OBJECTS.items():
         work.runtime.variables.expose(name, value, readable=readable)

@@ -11,34 +11,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from nbtool.chain.outcome import Outcome
 from nbtool.chat.conversation.conversation import Conversation
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.journal.chat_use import use_chat
-from nbtool.chat.turn import Messages, Turn
+from nbtool.chat.turn import Turn
 from nbtool.errors import JournalError, NbtoolError
 from nbtool.events import (
     DELTAS,
-    CallAsked,
-    CallDecided,
     CallFinished,
-    CallReady,
-    CallStarted,
+    CallStatus,
     Event,
-    MessageAppended,
     ReplyFinished,
-    RequestStarted,
     TextDelta,
     TreeChanged,
     TurnEnded,
     TurnStarted,
 )
 from nbtool.ids import is_id
-from nbtool.messages import Message, Refusal, Usage
-from nbtool.tools.calls.record import CallRecord
+from nbtool.messages import Message
 from nbtool.tools.variables.references import referenced_names
 from nbtool.tools.variables.store import Variables
-from nbtool.wire.reply import Reply
+from nbtool.turn_state import TurnState, fold, without_native
 
 FINAL_STATUSES = ("completed", "cancelled", "error", "timeout")
 """The states of an ended turn; in any other the kernel ended first."""
@@ -84,28 +77,29 @@ def restore_turn(
         JournalError: the events have no start of the turn.
     """
     log = list(events)
-    began = next((event for event in log if isinstance(event, TurnStarted)), None)
-    if began is None:
+    ended = next((event for event in reversed(log) if _is_end(event)), None)
+    log = [event for event in log if not isinstance(event, TurnEnded)]
+    state = fold(log)
+    if state.began is None:
         raise JournalError("The journal has no start event of this turn.")
-    records = _records(log)
-    log = _completed_log(log, records, open_turn)
-    ended = next(event for event in reversed(log) if isinstance(event, TurnEnded))
-    replies = [_reply(event) for event in log if isinstance(event, ReplyFinished)]
-    context, chain = [*before, began.prompt], _chain(log)
+    for event in [*_missing_outcomes(state, open_turn), ended or _interrupted_end(log, state, open_turn.turn)]:
+        state.apply(event)
+        log.append(event)
+    context = [*before, state.began.prompt]
     if not is_trusted:
-        context = [replace(message, native=None) for message in context]
-        chain = [replace(message, native=None) for message in chain if message.role != "system"]
+        context = without_native(context)
+        state.chain = without_native(message for message in state.chain if message.role != "system")
     turn = Turn(
-        began.prompt,
-        began.model,
-        cell_id=began.cell_id,
-        turn_id=began.turn_id,
-        messages=Messages(tuple(context), tuple(chain)),
+        state.began.prompt,
+        state.began.model,
+        cell_id=state.began.cell_id,
+        turn_id=state.began.turn_id,
+        context=tuple(context),
+        state=state,
+        error=_error(state.ended),
         log=_deduplicated(log),
-        calls=records,
-        is_rerun=began.is_rerun,
+        is_rerun=state.began.is_rerun,
     )
-    turn.finish(Outcome(ended.status, ended.text, replies, _errors(ended), ended.end_reason))
     turn.done.set_result(turn)
     return turn
 
@@ -162,72 +156,25 @@ def adopt_tree(conversation: Conversation, variables: Variables, tree: Tree[Turn
     return list(dead)
 
 
-def _records(log: Sequence[Event]) -> list[CallRecord]:
-    """Fold the events of calls into records, in the order of the model's requests."""
-    requested = {
-        call.call_id: call for event in log if isinstance(event, ReplyFinished) for call in event.message.calls
-    }
-    images = {
-        result.call_id: result.media
-        for event in log
-        if isinstance(event, MessageAppended)
-        for result in event.message.results
-    }
-    records: dict[str, CallRecord] = {}
-    for event in log:
-        match event:
-            case CallReady() | CallFinished() if event.call_id not in records:
-                call = requested.get(event.call_id)
-                arguments = event.arguments if isinstance(event, CallReady) else call.arguments if call else ""
-                new_record = CallRecord(event.call_id, event.name, arguments, event.round, call.id if call else "")
-                new_record.qualified_name = event.qualified_name
-                new_record.images = images.get(event.call_id, ())
-                records[event.call_id] = new_record
-        if record := records.get(getattr(event, "call_id", "")):
-            _fold(event, record)
-    order = {call_id: index for index, call_id in enumerate(requested)}
-    return sorted(records.values(), key=lambda record: (record.round, order.get(record.call_id, len(order))))
+def _is_end(event: Event) -> bool:
+    return isinstance(event, TurnEnded) and event.status in FINAL_STATUSES
 
 
-def _fold(event: Event, record: CallRecord) -> None:
-    match event:
-        case CallReady():
-            record.resolved, record.edited = dict(event.resolved), event.edited
-        case CallAsked():
-            record.status = "waiting"
-        case CallDecided():
-            record.decisions.append(event)
-        case CallStarted():
-            record.status, record.started, record.edited = "running", event.started, event.edited
-            record.resolved = dict(event.resolved) or record.resolved
-        case CallFinished():
-            record.status, record.shown, record.reason = event.status, event.shown, event.reason
-            record.started = None if event.status == "not_run" else record.started
-            record.reference, record.whole, record.traceback = event.reference, event.whole, event.traceback
-            record.ended = record.started + event.seconds if record.started else None
-        case _:
-            pass
+def _missing_outcomes(state: TurnState, open_turn: OpenTurn) -> list[CallFinished]:
+    """Return an outcome for each call without one."""
+    outcomes = []
+    for call in state.open_calls:
+        has_begun = call.started is not None
+        reason = open_turn.started if has_begun else open_turn.waiting
+        status: CallStatus = "unknown" if has_begun else "not_run"
+        outcomes.append(replace(call.finished(), status=status, shown=reason, reason=reason))
+    return outcomes
 
 
-def _completed_log(log: list[Event], records: Sequence[CallRecord], open_turn: OpenTurn) -> list[Event]:
-    """Return the log with missing events added: an outcome for every call, and the end of the turn."""
-    ended = [event for event in log if isinstance(event, TurnEnded) and event.status in FINAL_STATUSES][-1:]
-    body = [event for event in log if not isinstance(event, TurnEnded)]
-    for record in records:
-        if record.status in ("waiting", "running"):
-            has_begun = record.started is not None
-            record.status = "unknown" if has_begun else "not_run"
-            record.shown = record.reason = open_turn.started if has_begun else open_turn.waiting
-            body = [*body, record.finished()]
-    return [*body, *(ended or [_interrupted_end(log, len(records), open_turn.turn)])]
-
-
-def _interrupted_end(log: Sequence[Event], calls: int, error: str) -> TurnEnded:
-    replies = [event for event in log if isinstance(event, ReplyFinished)]
-    rounds = sum(isinstance(event, RequestStarted) for event in log)
-    usage = sum((reply.usage for reply in replies), Usage())
+def _interrupted_end(log: Sequence[Event], state: TurnState, error: str) -> TurnEnded:
     text = "".join(event.text for event in _unfinished(log) if isinstance(event, TextDelta))
-    return TurnEnded("error", text, usage, rounds, calls, 0.0, error=error, end_reason="interrupted")
+    rounds, calls = state.stats.rounds, len(state.calls)
+    return TurnEnded("error", text, state.usage, rounds, calls, 0.0, error=error, end_reason="interrupted")
 
 
 def _unfinished(log: Sequence[Event]) -> list[Event]:
@@ -242,30 +189,7 @@ def _deduplicated(log: Sequence[Event]) -> list[Event]:
     return [event for index, event in enumerate(log) if index > last or type(event) not in DELTAS]
 
 
-def _chain(log: Sequence[Event]) -> list[Message]:
-    """Return the messages that the turn added, without unanswered calls of the final reply."""
-    chain: list[Message] = []
-    is_final = False
-    for event in log:
-        match event:
-            case RequestStarted():
-                is_final = event.final
-            case MessageAppended(message=message):
-                drop = is_final and message.role == "assistant" and bool(message.calls)
-                chain.append(message.with_parts(p for p in message.parts if p.kind != "call") if drop else message)
-            case _:
-                pass
-    return chain
-
-
-def _reply(event: ReplyFinished) -> Reply:
-    refusal = "".join(part.text for part in event.message.parts if isinstance(part, Refusal))
-    return Reply(
-        event.message, event.stop_reason, event.finish_reason, event.usage, event.complete, refusal, event.explanation
-    )
-
-
-def _errors(ended: TurnEnded) -> list[BaseException]:
-    if not ended.error:
-        return []
-    return [Interrupted(ended.error) if ended.end_reason == "interrupted" else NbtoolError(ended.error)]
+def _error(ended: TurnEnded | None) -> BaseException | None:
+    if ended is None or not ended.error:
+        return None
+    return Interrupted(ended.error) if ended.end_reason == "interrupted" else NbtoolError(ended.error)

@@ -18,10 +18,10 @@ from nbtool.chat.export.references import ReferenceWriter
 from nbtool.chat.export.steps import StepWriter
 from nbtool.errors import ToolError
 from nbtool.tools.calls.bound_call import bind
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.tool import Tool
 from nbtool.tools.variables.references import Path, without_references
 from nbtool.tools.variables.store import Variables
+from nbtool.turn_state import Call
 
 WIDTH = 100
 """Longest line that is not wrapped, in characters."""
@@ -70,7 +70,7 @@ class CallWriter:
     references: ReferenceWriter
     context: ExportContext
 
-    def write(self, record: CallRecord) -> CallCode:
+    def write(self, record: Call) -> CallCode:
         """Return a call as an expression.
 
         Raises:
@@ -148,7 +148,7 @@ def _chat_only_reason(tool: Tool) -> str:
     return ""
 
 
-def arguments_of(record: CallRecord) -> dict[str, Any]:
+def arguments_of(record: Call) -> dict[str, Any]:
     """Return the arguments that the call ran with: the model's, or those edited by the user.
 
     Raises:
@@ -165,7 +165,7 @@ def arguments_of(record: CallRecord) -> dict[str, Any]:
     return cleaned
 
 
-def _filled_defaults(record: CallRecord, tool: Tool | None) -> dict[str, Any]:
+def _filled_defaults(record: Call, tool: Tool | None) -> dict[str, Any]:
     """Return the defaults that validation filled in: called by itself, the function would receive a `Field`.
 
     Raises:

@@ -10,10 +10,10 @@ from nbtool.chat.export.literals import NotLiteral
 from nbtool.chat.turn import Turn
 from nbtool.errors import UnknownReference
 from nbtool.text import leaves
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.references import Reference, parse
+from nbtool.turn_state import Call
 
-TurnCalls = tuple[Turn, Sequence[CallRecord]]
+TurnCalls = tuple[Turn, Sequence[Call]]
 """A turn, and those of its calls that are exported."""
 
 
@@ -24,7 +24,7 @@ def required_calls(before: Sequence[TurnCalls], turns: Sequence[TurnCalls]) -> l
         wanted = (wanted - names_defined(call)) | names_read(call)
     required: list[TurnCalls] = []
     for turn, turn_calls in reversed(before):
-        calls: list[CallRecord] = []
+        calls: list[Call] = []
         for call in reversed(successful_calls([(turn, turn_calls)])):
             if names_defined(call) & wanted:
                 wanted = (wanted - names_defined(call)) | names_read(call)
@@ -34,7 +34,7 @@ def required_calls(before: Sequence[TurnCalls], turns: Sequence[TurnCalls]) -> l
     return required[::-1]
 
 
-def successful_calls(turns: Iterable[TurnCalls]) -> list[CallRecord]:
+def successful_calls(turns: Iterable[TurnCalls]) -> list[Call]:
     """Return the calls of these turns that ran and whose results were sent to the model."""
     return [call for _, calls in turns for call in calls if call.status == "ok"]
 
@@ -44,7 +44,7 @@ def names_used(turns: Iterable[TurnCalls]) -> set[str]:
     return {name for call in successful_calls(turns) for name in names_read(call)}
 
 
-def names_defined(call: CallRecord) -> set[str]:
+def names_defined(call: Call) -> set[str]:
     """Return the names under which a call's result and arguments are stored."""
     names = {call.result_name, call.arguments_reference} - {""}
     if call.name == "WriteVar":
@@ -52,13 +52,13 @@ def names_defined(call: CallRecord) -> set[str]:
     return names
 
 
-def names_read(call: CallRecord) -> set[str]:
+def names_read(call: Call) -> set[str]:
     """Return the names of the references in a call's arguments."""
     texts = (leaf for leaf in leaves(_arguments(call)) if isinstance(leaf, str) and "$VAR_REF{{" in leaf)
     return {name for text in texts for name in _names(text)}
 
 
-def _arguments(call: CallRecord) -> dict[str, Any]:
+def _arguments(call: Call) -> dict[str, Any]:
     try:
         return arguments_of(call)
     except NotLiteral:

@@ -23,8 +23,8 @@ from nbtool.chat.export.redaction import Redaction
 from nbtool.chat.export.references import Binding, ReferenceWriter
 from nbtool.chat.turn import Turn
 from nbtool.errors import UnknownReference
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.eviction import EvictedResult
+from nbtool.turn_state import Call
 
 TITLE = "# The calls of a chat as plain Python. nbtool wrote this; running it needs neither nbtool nor a model."
 TITLE_WITH_NBTOOL = (
@@ -145,7 +145,7 @@ class _Builder:
         self._last_result = ""
         self._omitted: Counter[str] = Counter()
 
-    def turn(self, turn: Turn, calls: Sequence[CallRecord], title: str) -> None:
+    def turn(self, turn: Turn, calls: Sequence[Call], title: str) -> None:
         """Add these calls of a turn, if there are any."""
         if not calls:
             return
@@ -201,7 +201,7 @@ class _Builder:
             needed = f"({json.dumps(in_calls)} if {is_defined} else {needed})"
         return CHECK_SOURCE.format(missing=self._names.unique("missing"), needed=needed, **builtins)
 
-    def _call(self, call: CallRecord) -> None:
+    def _call(self, call: Call) -> None:
         origin = self._origin(call)
         try:
             if origin.startswith("nbtool.variables."):
@@ -220,7 +220,7 @@ class _Builder:
             description = f"{one_line(call.display_name, 64)}({one_line(call.edited or call.arguments, 200)})"
             self._lines += [f"# Not exported: {description}", f"#   It needs {escape_invisible(str(missing))}."]
 
-    def _origin(self, call: CallRecord) -> str:
+    def _origin(self, call: Call) -> str:
         """Return the origin of a tool; a removed built-in tool is recognized by name, unless the notebook has it."""
         if tool := self._writer.context.tools.get(call.name):
             return tool.origin
@@ -230,7 +230,7 @@ class _Builder:
             return f"nbtool.variables.{call.name}"
         return f"nbtool.python.{_RUN_PYTHON}" if call.name == _RUN_PYTHON else ""
 
-    def _plain(self, call: CallRecord) -> None:
+    def _plain(self, call: Call) -> None:
         code = self._writer.write(call)
         gives_nothing = call.result is None and call.shown.strip() in ("", "None")
         name = "" if gives_nothing else self._names.numbered("r")
@@ -248,14 +248,14 @@ class _Builder:
             self._references.bind(call.dead_reference, Binding(name or "None"))
         self._keep_arguments(call)
 
-    def _keep_arguments(self, call: CallRecord) -> None:
+    def _keep_arguments(self, call: Call) -> None:
         """Assign arguments that later calls refer to; references in them stay text."""
         if call.arguments_reference in self._used:
             name, arguments = self._names.numbered("r"), arguments_of(call)
             self._lines.append(f"{name} = {LiteralWriter(self._names).write(arguments)}")
             self._references.bind(call.arguments_reference, Binding(name, value=arguments))
 
-    def _insert_text(self, call: CallRecord) -> None:
+    def _insert_text(self, call: Call) -> None:
         """Assign the text of an edited result, if later calls use it."""
         if call.result_name not in self._used:
             return
@@ -269,7 +269,7 @@ class _Builder:
         self._lines.append(f"{name} = {text_literal(text)}  # the edited result")
         self._references.bind(call.result_name, Binding(name, value=text))
 
-    def _variable_tool(self, call: CallRecord) -> None:
+    def _variable_tool(self, call: Call) -> None:
         """Assign a note that later calls use; listing, reading and removing variables has no effect in code."""
         arguments = arguments_of(call) if call.name == "WriteVar" else {}
         note, text = arguments.get("name"), arguments.get("value")
@@ -281,7 +281,7 @@ class _Builder:
         else:
             self._omitted["looked"] += 1
 
-    def _code(self, call: CallRecord) -> None:
+    def _code(self, call: Call) -> None:
         """Add code of the model as a separate cell."""
         code = arguments_of(call).get("code")
         if not isinstance(code, str):
@@ -304,7 +304,7 @@ class _Builder:
             value = call.result.get("value") if isinstance(call.result, dict) else None
             self._references.bind(call.result_name, Binding(name, value=value, keys=("value",)))
 
-    def _omit(self, call: CallRecord, reason: str) -> None:
+    def _omit(self, call: Call, reason: str) -> None:
         """Record why the result of a call is missing, for later references to it."""
         if call.result_name:
             self._references.bind(
@@ -327,7 +327,7 @@ def _names_of_code(turns: Iterable[TurnCalls]) -> set[str]:
     return {name for code in codes for name in names_in(code)}
 
 
-def _code_in(call: CallRecord) -> str:
+def _code_in(call: Call) -> str:
     try:
         return str(arguments_of(call).get("code", ""))
     except NotLiteral:

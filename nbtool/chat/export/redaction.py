@@ -10,7 +10,7 @@ from nbtool.audience import Hide, hide_content
 from nbtool.chat.journal import redactor_for, with_secrets_hidden
 from nbtool.chat.turn import Turn
 from nbtool.event_filter import hidden_calls
-from nbtool.tools.calls.record import CallRecord
+from nbtool.turn_state import Call
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Redaction:
         """Return whether a text has private values."""
         return Redaction(self.plugins).text(text) != text
 
-    def calls(self, turn: Turn) -> list[CallRecord]:
+    def calls(self, turn: Turn) -> list[Call]:
         """Return the calls of a turn, without private values in their arguments."""
         hidden = hidden_calls(turn.log)  # made inside a call whose result was withheld
         calls = [call for call in turn.calls if call.call_id not in hidden]

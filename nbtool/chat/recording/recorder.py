@@ -289,10 +289,10 @@ class TurnRecorder:
             name for name in stored_names(self._events) if name in others and self.recorder.producers.get(name) != maker
         ]
 
-    async def replay(self, turn: Turn, started: TurnStarted, context: Sequence[Message], runtime: ToolRuntime) -> None:
+    async def replay(self, turn: Turn, context: Sequence[Message], runtime: ToolRuntime) -> None:
         """Replay the turn that was found."""
         replay = Replay(turn, self.date, self._events, self._calls, context, runtime, runtime.emit)
-        await replay.run(started)
+        await replay.run()
         if self.match:
             self._claim(self.match.key, stored_names(self._events))
 

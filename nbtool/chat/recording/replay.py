@@ -14,8 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbtool.chain.outcome import Outcome
-from nbtool.chat.conversation import restore
 from nbtool.chat.recording.file import RecordedCall
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.reply_deltas import reply_deltas
@@ -25,6 +23,7 @@ from nbtool.events import (
     CallDecided,
     CallFinished,
     CallReady,
+    CallStarted,
     Emit,
     Event,
     MessageAppended,
@@ -33,23 +32,23 @@ from nbtool.events import (
     ReplyFinished,
     RequestStarted,
     TurnEnded,
-    TurnStarted,
     TurnStatus,
 )
 from nbtool.messages import Media, Message, ToolCall, Usage
 from nbtool.tools.approval import Approver, Decision, Question, Released
 from nbtool.tools.calls.call_run import run_call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.site_rules import asks_person
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
+from nbtool.turn_state import Call, TurnState
 
 REPLAYED_FROM = "Replayed from {date}: no request was sent."
 RESULT_CHANGED = "`{name}` ran again and its result differs from the recorded one; the reply is from {date}."
 NO_RERUN = "`{name}` did not run again ({why}); its text is recorded, but $VAR_REF{{{{{reference}}}}} does not exist."
 NO_APPROVER = "there is no approver"
 NO_TOOL = "the tool does not exist"
+NOT_REPLAYED = "The replay ended before the outcome of this call."
 
 
 class _Stopped(Exception):
@@ -72,41 +71,31 @@ class Replay:
     _replies: dict[int, ReplyFinished] = field(default_factory=dict)
     _decided: dict[str, list[CallDecided]] = field(default_factory=dict)
     _rerun_ids: set[str] = field(default_factory=set)
-    _emitted: list[Event] = field(default_factory=list)
 
-    async def run(self, started: TurnStarted) -> None:
-        """Emit the events of the turn, and restore its state as recorded."""
-        recorded = restore.restore_turn([started, *self.events])
-        self.turn.calls[:] = recorded.calls
+    async def run(self) -> None:
+        """Emit the events of the turn as recorded."""
         self._collect_outcomes()
+        self.turn.context = tuple(self.context)
         try:
             await self.emit(Notice(REPLAYED_FROM.format(date=self.date)))
             for event in self.events:
                 await self._emit_recorded(event)
-            self._finish(recorded, Outcome("completed", recorded.text, list(recorded.rounds)))
+            if self.turn.answer:
+                with suppress(InvalidAnswer):
+                    self.turn.answer.parse(self.turn.text)
         except _Stopped:
-            await self._break_off(started, Outcome("cancelled"))
+            await self._break_off("cancelled")
         except Exception as error:  # noqa: BLE001 - untrusted input: every turn has to end
-            await self._break_off(started, Outcome("error", errors=[error]))
+            self.turn.error = error
+            await self._break_off("error", str(error))
 
-    def _finish(self, rebuilt: Turn, outcome: Outcome) -> None:
-        if self.turn.answer and outcome.status == "completed":
-            with suppress(InvalidAnswer):
-                self.turn.answer.parse(outcome.text)
-        self.turn.set_messages(self.context, rebuilt.messages.chain)
-        self.turn.finish(outcome)
-
-    async def _break_off(self, started: TurnStarted, outcome: Outcome) -> None:
-        """End the turn early."""
-        ended = self._end_event(outcome.status, error=str(outcome.error or ""))
-        await self.emit(ended)
-        rebuilt = restore.restore_turn([started, *self._emitted, ended])
-        self.turn.calls[:] = rebuilt.calls
-        outcome.rounds = list(rebuilt.rounds)
-        self._finish(rebuilt, outcome)
+    async def _break_off(self, status: TurnStatus, error: str = "") -> None:
+        """End the turn early, and every call in it."""
+        for call in self.turn.state.open_calls:
+            await self.emit(replace(call.finished(), status="not_run", shown=NOT_REPLAYED, reason=NOT_REPLAYED))
+        await self.emit(self._end_event(status, error=error))
 
     async def _emit_recorded(self, event: Event) -> None:
-        self._emitted.append(event)
         if getattr(event, "call_id", "") in self._rerun_ids:
             return  # it ran again and has emitted its own events
         match event:
@@ -121,8 +110,9 @@ class Replay:
             case CallReady() if self.calls.get(event.call_id, RecordedCall()).again:
                 await self._rerun_call(event)
             case CallFinished():
-                self._restore(event)
-                await self.emit(event)
+                emission = self.emit(event)
+                self._restore(event.call_id)
+                await emission
             case TurnEnded():
                 ended = self._end_event(event.status, event.text, event.rounds, event.calls)
                 await self.emit(replace(ended, end_reason=event.end_reason, error_phase=event.error_phase))
@@ -152,13 +142,10 @@ class Replay:
 
     # --- results of calls ------------------------------------------------------------------------------------
 
-    def _record(self, call_id: str) -> CallRecord:
-        return next(record for record in self.turn.calls if record.call_id == call_id)
-
-    def _restore(self, event: CallFinished) -> None:
+    def _restore(self, call_id: str) -> None:
         """Restore a recorded result as the target of references."""
-        recorded, record = self.calls.get(event.call_id), self._record(event.call_id)
-        if recorded is None:
+        recorded, record = self.calls.get(call_id), self.turn.state.call(call_id)
+        if recorded is None or record is None:
             return
         record.arguments_reference, record.edited = recorded.arguments_reference, recorded.edited
         if not recorded.has_value:
@@ -182,49 +169,55 @@ class Replay:
 
     async def _rerun_call(self, ready: CallReady) -> None:
         """Run a call again for its result object; its outcome is emitted as recorded."""
-        finished, record = self._finished[ready.call_id], self._record(ready.call_id)
-        recorded = self.calls[ready.call_id]
+        finished, recorded = self._finished[ready.call_id], self.calls[ready.call_id]
         self._rerun_ids.add(ready.call_id)
-        rerun = await self._execute_call(ready, recorded, record)
+        rerun = await self._execute_call(ready, recorded, finished)
         if rerun is None or rerun.status != "ok":
             reason = NO_TOOL if rerun is None else (rerun.reason or rerun.status)
-            await self._notice(NO_RERUN.format(name=ready.name, why=reason, reference=record.reference))
-        else:
-            record.result, record.resolved, record.decisions = rerun.result, rerun.resolved, rerun.decisions
-            record.started, record.ended = rerun.started, rerun.ended
-            record.arguments_reference = rerun.arguments_reference
-            self.runtime.variables.count(record, record.reference)
+            await self._notice(NO_RERUN.format(name=ready.name, why=reason, reference=finished.reference))
+        elif record := self.turn.state.call(ready.call_id):
+            record.result, record.arguments_reference = rerun.result, rerun.arguments_reference
+            self.runtime.variables.count(record, finished.reference)
             if rerun.shown != finished.shown:
                 await self._notice(RESULT_CHANGED.format(name=ready.name, date=self.date))
         await self.emit(replace(finished, seconds=rerun.seconds if rerun else 0.0))
 
-    async def _execute_call(self, ready: CallReady, recorded: RecordedCall, record: CallRecord) -> CallRecord | None:
+    async def _execute_call(self, ready: CallReady, recorded: RecordedCall, finished: CallFinished) -> Call | None:
         arguments = _read(recorded.edited or ready.arguments)
         tool = self.runtime.tools.tools().get(ready.name)
         if tool is None or arguments is None:
+            await self.emit(ready)
             return None
+
+        async def emit_as_recorded(event: Event) -> None:
+            """Emit an event with the arguments as they were written and edited; the recorded outcome follows."""
+            if isinstance(event, CallReady):
+                event = replace(event, arguments=ready.arguments)
+            elif isinstance(event, CallStarted):
+                event = replace(event, edited=recorded.edited)
+            if not isinstance(event, CallFinished):
+                await self.emit(event)
+
+        state, decided = TurnState(), self._decided.get(ready.call_id, ())
         runtime = replace(
             self.runtime,
-            tools=Toolset("again", [replace(tool, store_as=record.reference)]),
-            emit=self._emit_except_outcome,
-            approver=_RecordedApprover(self.runtime.approver, self._decided.get(ready.call_id, ()), record.shown, tool),
+            tools=Toolset("again", [replace(tool, store_as=finished.reference)]),
+            emit=state.recorded(emit_as_recorded),
+            state=state,
+            approver=_RecordedApprover(self.runtime.approver, decided, finished.shown, tool),
         )
         text = json.dumps(arguments, ensure_ascii=False)
-        call = ToolCall(ready.name, text, record.id, ready.call_id, args=arguments, runnable=True)
+        call = ToolCall(ready.name, text, "", ready.call_id, args=arguments, runnable=True)
         return await self._until_stopped(run_call(call, runtime, round=ready.round))
 
-    async def _emit_except_outcome(self, event: Event) -> None:
-        if not isinstance(event, CallFinished):
-            await self.emit(event)
-
-    async def _until_stopped(self, work: Any) -> CallRecord:
+    async def _until_stopped(self, work: Any) -> Call:
         running = asyncio.ensure_future(work)
         stop = asyncio.ensure_future(self.turn.cancel_signal.wait())
         try:
             await asyncio.wait({running, stop}, return_when=asyncio.FIRST_COMPLETED)
             if not running.done() or running.cancelled():
                 raise _Stopped
-            record: CallRecord = running.result()
+            record: Call = running.result()
             return record
         finally:
             stop.cancel()

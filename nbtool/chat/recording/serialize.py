@@ -22,9 +22,9 @@ from nbtool.events import CallFinished, CallReady, CallStarted, Event, Notice, T
 from nbtool.ids import new_id
 from nbtool.messages import ToolCall
 from nbtool.text import clean_text, map_text
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.store import Variables
 from nbtool.tools.variables.variable import NAME
+from nbtool.turn_state import Call
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ def _deduplicated(items: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield event
 
 
-def _recorded_call(record: CallRecord, variables: Variables, redactor: Redactor, inner: set[str]) -> RecordedCall:
+def _recorded_call(record: Call, variables: Variables, redactor: Redactor, inner: set[str]) -> RecordedCall:
     """Return the recorded form of a call; one that made calls itself never runs again."""
     edited = record.edited
     if record.status != "ok":

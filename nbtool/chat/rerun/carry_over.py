@@ -16,14 +16,14 @@ from nbtool.chat.rerun.recovery import Round
 from nbtool.events import Notice
 from nbtool.ids import new_id
 from nbtool.messages import Part, ToolCall, Usage
-from nbtool.tools.calls.record import CallRecord
+from nbtool.turn_state import Call
 from nbtool.wire.reply import Reply
 
 INTERRUPTED_CALL = "The call was stopped while it was running: its outcome is unknown. It was not run again."
 EDITED_BY_USER = "edited by you"
 OUTCOME_CHANGED = "The outcome of {names} differs from the recorded one: the model is asked from here on."
 
-ShouldRun = Callable[[ToolCall, CallRecord | None], bool]
+ShouldRun = Callable[[ToolCall, Call | None], bool]
 """Decides whether a call runs, from its earlier record (None: there is none)."""
 
 
@@ -37,7 +37,7 @@ class CarryOver:
     """
 
     replies: tuple[Reply, ...] = ()
-    known_outcomes: dict[str, tuple[CallRecord, ...]] = field(default_factory=dict)
+    known_outcomes: dict[str, tuple[Call, ...]] = field(default_factory=dict)
     expected_outcomes: tuple[tuple[str, ...], ...] = ()
 
     @property
@@ -50,7 +50,7 @@ class CarryOver:
         """The names of the results that are reused."""
         return frozenset(record.reference for records in self.known_outcomes.values() for record in records)
 
-    def reply_source(self, records: Sequence[CallRecord]) -> Callable[[TurnContext], Any]:
+    def reply_source(self, records: Sequence[Call]) -> Callable[[TurnContext], Any]:
         """Return the engine's source of replies; `records` are the calls of the running turn."""
 
         async def next_reply(turn: TurnContext) -> Reply | None:
@@ -65,7 +65,7 @@ class CarryOver:
 
         return next_reply
 
-    def _changed_calls(self, index: int, records: Sequence[CallRecord]) -> list[str]:
+    def _changed_calls(self, index: int, records: Sequence[Call]) -> list[str]:
         """Return the names of the calls of a round whose outcomes differ from the expected ones."""
         if index >= len(self.expected_outcomes):
             return []
@@ -128,7 +128,7 @@ def _part(part: Part, ids: Mapping[str, str], arguments: Mapping[str, Mapping[st
     )
 
 
-def _carried_record(record: CallRecord, call_id: str, result: str | None = None) -> CallRecord:
+def _carried_record(record: Call, call_id: str, result: str | None = None) -> Call:
     """Return a copy of a record for a later version, with an edited result if there is one."""
     carried = replace(record, call_id=call_id, decisions=[replace(one, call_id=call_id) for one in record.decisions])
     if result is not None:
@@ -140,7 +140,7 @@ def _carried_record(record: CallRecord, call_id: str, result: str | None = None)
     return carried
 
 
-def _outcome(record: CallRecord | None) -> str:
+def _outcome(record: Call | None) -> str:
     """Return a comparable text of an outcome, without the name of the result, which differs each time."""
     if record is None:
         return ""

@@ -10,7 +10,7 @@ from nbtool.chat.turn import Turn
 from nbtool.chat.turn.version_diff import CallEdit
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
-from nbtool.tools.calls.record import CallRecord
+from nbtool.turn_state import Call
 
 
 def parse_edits(
@@ -28,7 +28,7 @@ def parse_edits(
     return tuple(edits)
 
 
-def _arguments(call: CallRecord, value: object) -> CallEdit:
+def _arguments(call: Call, value: object) -> CallEdit:
     try:
         if not isinstance(value, Mapping):
             raise TypeError(f"{type(value).__name__} is not a mapping")
@@ -38,11 +38,11 @@ def _arguments(call: CallRecord, value: object) -> CallEdit:
     return CallEdit(call.call_id, call.name, call.round, "arguments", call.arguments, value)
 
 
-def _result(call: CallRecord, value: str) -> CallEdit:
+def _result(call: Call, value: str) -> CallEdit:
     return CallEdit(call.call_id, call.name, call.round, "result", call.shown, value)
 
 
-def _call(turn: Turn, call_id: str) -> CallRecord:
+def _call(turn: Turn, call_id: str) -> Call:
     """Return a call that the model requested; a call made by a tool is not in the messages and cannot be edited."""
     call_ids = {call.call_id for reply in turn.rounds if reply.complete for call in reply.calls}
     matches = [call for call in turn.calls if call.call_id in call_ids and call.call_id.startswith(call_id)]

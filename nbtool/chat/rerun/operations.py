@@ -28,7 +28,7 @@ from nbtool.ids import short_id
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
 from nbtool.text import count_of
-from nbtool.tools.calls.record import CallRecord
+from nbtool.turn_state import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class Reexecute:
         return _new_version(node, turn, carry, VersionDiff("Re-executed", turn.turn_id, first - 1, edits))
 
 
-def _is_denied(record: CallRecord | None) -> bool:
+def _is_denied(record: Call | None) -> bool:
     """Whether a call was denied by nobody's decision."""
     return record is not None and record.started is None and record.is_undecided
 

@@ -13,7 +13,7 @@ from itertools import takewhile
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TurnStarted
-from nbtool.tools.calls.record import CallRecord
+from nbtool.turn_state import Call
 from nbtool.wire.reply import Reply
 
 
@@ -22,7 +22,7 @@ class Round:
     """A reply of a turn, and the records of the calls of its round, those made by its tools included."""
 
     reply: Reply
-    calls: tuple[CallRecord, ...]
+    calls: tuple[Call, ...]
 
 
 def rounds_of(turn: Turn) -> list[Round]:
@@ -53,7 +53,7 @@ def recover(turn: Turn, find: Callable[[str], Turn]) -> list[Round]:
     return result
 
 
-def is_pending(record: CallRecord | None) -> bool:
+def is_pending(record: Call | None) -> bool:
     """Whether a call never started, so that it can run without running twice."""
     if record is None:
         return True

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from nbtool.events import EndReason
 from nbtool.messages import COMMENTARY, Media, Message, Refusal, Text, ToolCall
 from nbtool.text import map_text
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.masked_excerpt import excerpt
+from nbtool.turn_state import Call
 
 PREVIEW = 200
 """Maximum characters of a result in a log block."""
@@ -53,25 +53,25 @@ _STATUS = {
 }
 
 
-def system_hint(calls: Sequence[CallRecord]) -> str:
+def system_hint(calls: Sequence[Call]) -> str:
     """Return the list of the tools that ran and their references; empty if none ran."""
     if not calls:
         return ""
     return _HINT.format(tools="\n".join(map(_tool_line, calls)), title=LOG_TITLE)
 
 
-def _tool_line(call: CallRecord) -> str:
+def _tool_line(call: Call) -> str:
     references = (("args", call.arguments_reference), ("result", call.reference))
     targets = ", ".join(f"{what}=$VAR_REF{{{{{name}}}}}" for what, name in references if name)
     return f"- `{call.name}` ({targets})" if targets else f"- `{call.name}`: {call.status}"
 
 
-def natural_flow(chain: Iterable[Message], calls: Sequence[CallRecord]) -> str:
+def natural_flow(chain: Iterable[Message], calls: Sequence[Call]) -> str:
     """Return a turn's messages as text, with each call as a log block."""
     return _SEPARATOR.join(piece.text for piece in flow_pieces(chain, calls))
 
 
-def flow_pieces(chain: Iterable[Message], calls: Sequence[CallRecord]) -> list[Text]:
+def flow_pieces(chain: Iterable[Message], calls: Sequence[Call]) -> list[Text]:
     """Return the pieces of the natural flow, each text with its phase."""
     records = {call.call_id: call for call in calls}
     pieces: list[Text] = []
@@ -129,7 +129,7 @@ def end_note(end_reason: EndReason, explanation: str = "") -> str:
     return f"[nbtool] {_END_NOTES[end_reason]}{f': {reason}' if reason else '.'}" if end_reason in _END_NOTES else ""
 
 
-def _log_block(call: ToolCall, record: CallRecord | None) -> str:
+def _log_block(call: ToolCall, record: Call | None) -> str:
     status = _STATUS.get(record.status, f"✗ {record.status}") if record else _STATUS["not_run"]
     changed = " (the user changed the arguments before it ran)" if record and record.edited else ""
     lines = [f"Arguments: {_arguments(call)}", f"Status: {status}{changed}"]

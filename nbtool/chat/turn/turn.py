@@ -21,16 +21,14 @@ from nbtool.caller_thread import CallerThread
 from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chat.turn import compact
 from nbtool.chat.turn.event_queue import EventQueue
-from nbtool.chat.turn.open_questions import PendingQuestions
+from nbtool.chat.turn.pickled_turn import pickled_turn
 from nbtool.chat.turn.reply_deltas import with_deltas
 from nbtool.chat.turn.thread_switching import switch_sooner_until
-from nbtool.chat.turn.turn_messages import Messages, Stats
-from nbtool.chat.turn.turn_state import turn_state
+from nbtool.chat.turn.waiting_time import WaitingTime
 from nbtool.errors import Cancelled
 from nbtool.events import (
     DELTAS,
     CallAsked,
-    CallDecided,
     CallFinished,
     Emit,
     EndReason,
@@ -47,16 +45,28 @@ from nbtool.loop import background_loop, report_warning, reset_after_fork
 from nbtool.messages import Citation, Media, Message, ProviderCall, Text, Usage
 from nbtool.text import shorten
 from nbtool.tools.approval import Approver, AskFunction
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.stops import CallStops
+from nbtool.turn_state import Call, Stats, TurnState
 from nbtool.wire.reply import Reply
 
 if TYPE_CHECKING:
-    from nbtool.chain.outcome import Outcome
     from nbtool.chat.turn.version_diff import VersionDiff
     from nbtool.plugins.structured import Structured
 
 Listener = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """A turn's native messages: the context before it, the chain that it added, and both."""
+
+    context: tuple[Message, ...] = ()
+    chain: tuple[Message, ...] = ()
+
+    @property
+    def complete(self) -> tuple[Message, ...]:
+        """Context and chain."""
+        return self.context + self.chain
 
 
 @dataclass(eq=False)
@@ -64,27 +74,23 @@ class Turn(CheckedAttributes):
     """One turn of a chat.
 
     Await it, iterate over its events (`async for`), or let `Chat.send` wait; when it has ended, its attributes have the
-    result. `calls` are records, in the order of the requests.
+    result. What its events say is in its `state`.
 
     A turn that waits for a decision can outlive its cell: its `status` is then `parked`, and it continues automatically
     when the last question is decided. `end_reason` is why it ended without a finished answer.
 
     `work` runs the turn, once; None for one that has ended before. `approver` may be set until it starts: one that
-    answers in a cell needs the turn. `model` is that of a recording once the turn is replayed from it.
+    answers in a cell needs the turn. `model` is that of a recording once the turn is replayed from it. `error` is that
+    of this process: the event of the end has its text.
     """
 
     prompt: Message
     model: str
     cell_id: str = ""
     turn_id: str = field(default_factory=lambda: new_id("turn"))
-    status: TurnStatus = "running"
     error: BaseException | None = None
-    end_reason: EndReason = ""
-    messages: Messages = field(default_factory=Messages)
-    rounds: Sequence[Reply] = ()
-    usage: Usage = field(default_factory=Usage)
-    stats: Stats = field(default_factory=Stats)
-    calls: list[CallRecord] = field(default_factory=list)
+    context: tuple[Message, ...] = field(default=(), repr=False)
+    state: TurnState = field(default_factory=TurnState, repr=False)
     caller_thread: CallerThread = field(default_factory=CallerThread, repr=False)
     cancel_signal: CancelSignal = field(default_factory=CancelSignal, repr=False)
     call_stops: CallStops = field(default_factory=CallStops, repr=False)
@@ -96,19 +102,57 @@ class Turn(CheckedAttributes):
     answer: Structured | None = field(default=None, repr=False)
     difference: VersionDiff | None = field(default=None, repr=False)
     is_rerun: bool = field(default=False, repr=False)
-    parking: PendingQuestions = field(default_factory=PendingQuestions, repr=False)
+    waiting: WaitingTime = field(init=False, repr=False)
     _emit: Emit | None = field(default=None, repr=False)
     _idle: Future[Turn] = field(default_factory=Future, repr=False)
     _idle_when_asked: dict[str, Future[Turn]] = field(default_factory=dict, repr=False)
-    _text: str = field(default="", repr=False)
+    _broken_status: TurnStatus | None = field(default=None, repr=False)
     _kept_value: Any = field(default=None, repr=False)
     _current_deltas: list[Event] = field(default_factory=list, repr=False)
     _listeners: list[Listener] = field(default_factory=list, repr=False)
 
+    def __post_init__(self) -> None:
+        self.waiting = WaitingTime(self.state)
+
+    @property
+    def status(self) -> TurnStatus:
+        """Whether the turn runs, waits for a decision, or how it ended."""
+        return self._broken_status or self.state.status
+
     @property
     def text(self) -> str:
         """The final reply; of a running or interrupted turn, the latest text."""
-        return self._text or next((reply.answer for reply in reversed(self.rounds) if reply.text.strip()), "")
+        return self.state.text
+
+    @property
+    def end_reason(self) -> EndReason:
+        """Why it ended without a finished answer; empty if it has one, or if an error explains it."""
+        return self.state.end_reason
+
+    @property
+    def rounds(self) -> Sequence[Reply]:
+        """The replies, in order; the last one may have broken off."""
+        return tuple(self.state.replies)
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls, in the order of the requests."""
+        return self.state.calls
+
+    @property
+    def usage(self) -> Usage:
+        """The sum over the requests so far."""
+        return self.state.usage
+
+    @property
+    def stats(self) -> Stats:
+        """The counts of the turn."""
+        return self.state.stats
+
+    @property
+    def messages(self) -> Messages:
+        """The messages before the turn, its prompt included, and those that it added."""
+        return Messages(self.context, tuple(self.state.chain))
 
     @property
     def reply_texts(self) -> tuple[Text, ...]:
@@ -122,7 +166,7 @@ class Turn(CheckedAttributes):
     @property
     def replayed(self) -> dt.date | None:
         """The date of the recording that this turn was replayed from; None if it was not replayed."""
-        began = next((event for event in self.log if isinstance(event, TurnStarted)), None)
+        began = self.state.began
         return dt.date.fromisoformat(began.replayed) if began and began.replayed else None
 
     @property
@@ -155,7 +199,7 @@ class Turn(CheckedAttributes):
     @property
     def started(self) -> float | None:
         """The start time of the turn, in seconds since the epoch; None before it starts."""
-        return next((event.started for event in self.log if isinstance(event, TurnStarted)), None)
+        return self.state.began.started if self.state.began else None
 
     @property
     def cost(self) -> float | None:
@@ -170,7 +214,7 @@ class Turn(CheckedAttributes):
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What the user was told during the turn, in order."""
-        return tuple(event for event in self.log if isinstance(event, Notice))
+        return tuple(self.state.notices)
 
     @property
     def system_hint(self) -> str:
@@ -259,10 +303,10 @@ class Turn(CheckedAttributes):
         The calling thread is released when no call runs on it. From then on synchronous tools run in workers.
         """
         idle = self._idle_when_asked.pop(digest, self._idle)  # not that of a cell which has decided another question
-        await self.parking.wait_thread_free()
+        await self.waiting.wait_thread_free()
         if self._emit:
             await self._emit(TurnParked(digest, time.time() + seconds))
-        await self.parking.wait_thread_free()
+        await self.waiting.wait_thread_free()
         _resolve(idle, self)
 
     @check_arguments
@@ -321,31 +365,15 @@ class Turn(CheckedAttributes):
     def _record(self, event: Event) -> None:
         self.event_times.append(time.time())
         self.log.append(event)
-        self.parking.record(event)
         match event:
             case TurnStarted():
                 self.model = event.model
-            case CallAsked() | CallDecided() | CallFinished() | TurnParked():
-                self.status = self.parking.status
-                if isinstance(event, CallAsked):
-                    self._idle_when_asked[event.digest] = self._idle
-                if isinstance(event, CallFinished) and self.parking.is_idle:
-                    _resolve(self._idle, self)
+            case CallAsked():
+                self._idle_when_asked[event.digest] = self._idle
+            case CallFinished() if self.state.is_parked and self.state.questions and self.state.is_thread_free:
+                _resolve(self._idle, self)
             case ReplyFinished():
                 self._current_deltas.clear()
-
-    def set_messages(self, context: Sequence[Message], chain: Sequence[Message]) -> None:
-        """Set the messages before the turn, its prompt included, and those that it added."""
-        self.messages = Messages(tuple(context), tuple(chain))
-
-    def finish(self, outcome: Outcome) -> None:
-        """Set the outcome of the turn, after its last event."""
-        ended = next(event for event in reversed(self.log) if isinstance(event, TurnEnded))
-        self.status, self.error, self._text = outcome.status, outcome.error, outcome.text
-        self.end_reason = ended.end_reason
-        self.rounds = tuple(outcome.rounds)
-        self.usage = ended.usage
-        self.stats = Stats(ended.rounds, ended.calls, ended.seconds)
 
     @check_arguments
     def transcript(self, limits: Limits = DISPLAY_LIMITS) -> Transcript:
@@ -359,12 +387,13 @@ class Turn(CheckedAttributes):
         if not running.cancelled() and (error := running.exception()):
             self._end("error", error)
         else:
-            self._end("cancelled" if self.status in ("running", "waiting", "parked") else self.status, self.error)
+            self._end(self.status if self.state.ended else "cancelled", self.error)
 
     def _end(self, status: TurnStatus, error: BaseException | None) -> None:
         """Set the final status, and wake everything that waits for the turn."""
         if not self.done.done():
-            self.status, self.error = status, error
+            self._broken_status = None if status == self.state.status else status
+            self.error = error
             self.done.set_result(self)
 
     def follow(self, listener: Listener) -> None:
@@ -376,7 +405,7 @@ class Turn(CheckedAttributes):
         self.add_listener(listener)
 
     def __getstate__(self) -> dict[str, Any]:
-        return turn_state(self)
+        return pickled_turn(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["prompt"], state["model"])  # type: ignore[misc]  # nothing else makes the fields

@@ -212,7 +212,7 @@ class CellApprover:
 
         This is nobody's time: no page shows the question.
         """
-        with self.turn.parking.preparing():
+        with self.turn.waiting.preparing():
             if await place.wait_for(states, seconds) or rest == 0:
                 return place.state in states
             line = PassingLine(text)

@@ -50,9 +50,9 @@ class CellRerun:
             self._check()
 
     def _check(self) -> None:
-        parking = self._turn.parking
-        is_asked = not self._digests.isdisjoint(parking.questions)
-        if not self._is_requested or self.has_stopped or not (is_asked and parking.is_waiting):
+        state = self._turn.state
+        is_asked = not self._digests.isdisjoint(state.questions)
+        if not self._is_requested or self.has_stopped or not (is_asked and state.is_waiting):
             return
         self.has_stopped = True
         _notes.pop(self._turn.cell_id, None)
@@ -69,6 +69,6 @@ def former_run_note(cell_id: str) -> str:
 
 def _waiting_calls(turn: Turn, chat: Chat) -> str:
     """Name the calls of a turn that wait for a decision."""
-    digests = turn.parking.questions
+    digests = turn.state.questions
     names = [one.display_name for one in chat.approvals.pending() if one.digest in digests]
     return ", ".join(f"`{one_line(name, 60)}`" for name in names)

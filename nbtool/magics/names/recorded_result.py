@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.tools.calls.record import CallRecord
+from nbtool.turn_state import Call
 
 MAX_CHARS = 1_000_000
 """Characters of a recorded text that are read as data; a longer one stays a text."""
@@ -33,7 +33,7 @@ class RecordedResult:
     type_name: str = ""
 
 
-def recorded_result(call: CallRecord) -> RecordedResult | None:
+def recorded_result(call: Call) -> RecordedResult | None:
     """Return what the record of a call in an earlier kernel has of its result; None if it has a part of it only.
 
     A number, a text, JSON data or one image is the value; of any other object it is the text that the model saw.
@@ -57,7 +57,7 @@ def recorded_result(call: CallRecord) -> RecordedResult | None:
     return RecordedResult(value, f"as the model saw it, a value of type {type(value).__name__}")
 
 
-def _own_text(call: CallRecord) -> str:
+def _own_text(call: Call) -> str:
     """Return the text of a result without its first line if arguments were edited, and that of its reference."""
     first, *others = call.shown.split("\n")
     lines = others if call.edited else [first, *others]

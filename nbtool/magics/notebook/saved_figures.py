@@ -65,7 +65,7 @@ def _with_figures(turn: Turn, saved: Figures) -> Turn:
     if log == turn.log:
         return turn
     other = copy.copy(turn)
-    other.log, other.calls = log, turn.calls
+    other.log, other.state = log, turn.state
     return other
 
 

@@ -28,7 +28,7 @@ SHOWN_DIGEST = 12
 def open_requests(turn: Turn) -> list[CallAsked]:
     """Return the open questions of a turn, as they were asked, oldest first."""
     asked = {event.digest: event for event in turn.log if isinstance(event, CallAsked)}
-    return [asked[digest] for digest in turn.parking.questions if digest in asked]
+    return [asked[digest] for digest in turn.state.questions if digest in asked]
 
 
 def list_request(question: CallAsked) -> str:
@@ -85,7 +85,7 @@ class NullView:
 
     def on_parked(self, turn: Turn) -> None:
         """Print what needs a decision, and how to decide."""
-        ids = [digest[:SHOWN_DIGEST] for digest in turn.parking.questions]
+        ids = [digest[:SHOWN_DIGEST] for digest in turn.state.questions]
         hint = f"`%chat approve {ids[0]}` or `%chat deny {ids[0]} REASON`" if ids else "It continues in the background"
         print(PARKED.format(ways=hint))  # noqa: T201 - a notice for the person
         for question in open_requests(turn):

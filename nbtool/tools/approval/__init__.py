@@ -6,14 +6,12 @@ in the `ApprovalQueue`; buttons, a line of input, a policy or a script's approve
 decision counts.
 """
 
-from nbtool.events import BY_ERROR
+from nbtool.events import BY_ERROR, BY_NO_DECISION, BY_NOBODY
 from nbtool.tools.approval.context import OutsideText, PolicyContext
 from nbtool.tools.approval.decisions import (
     BY_BUTTON,
     BY_COMMAND,
     BY_INPUT,
-    BY_NO_DECISION,
-    BY_NOBODY,
     BY_PERSON,
     BY_POLICY,
     BY_REMEMBERED,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nbtool.argument_check import check_arguments
-from nbtool.events import BY_ERROR
 from nbtool.tools.approval.digest import json_copy
 
 Scope = Literal["call", "tool"]
@@ -64,12 +63,6 @@ class Undecided:
 
 BY_POLICY = "policy"
 """The `by` of a resolution made by nbtool's own rules, without a person or an approver."""
-
-BY_NOBODY = "nobody"
-"""The `by` of a denial, or of a withheld result, because nobody could be asked, or only those who may not decide."""
-
-BY_NO_DECISION = frozenset((BY_NOBODY, BY_ERROR))
-"""The `by` of denials, and of withheld results, that are nobody's decision."""
 
 BY_REMEMBERED = "remembered"
 """The `by` of a resolution covered by an earlier approval."""

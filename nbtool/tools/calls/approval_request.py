@@ -39,7 +39,7 @@ from nbtool.tools.approval import (
 )
 from nbtool.tools.approval.digest import json_copy
 from nbtool.tools.calls.bound_call import BoundCall
-from nbtool.tools.calls.record import CallEnded
+from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.site_rules import PERSON_FIX, refuse_automatic
 from nbtool.tools.calls.traceback import last_own_line
 from nbtool.tools.execution.async_loop import run_on_tool_loop

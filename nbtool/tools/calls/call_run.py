@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import time
 from dataclasses import replace
 from functools import partial
 
+from nbtool.clock import monotonic
 from nbtool.errors import ToolError, ToolFailed, UnknownTool
-from nbtool.events import CallProgress, CallReady, CallStarted, Emit, Notice
+from nbtool.events import CallProgress, CallReady, CallStarted, Notice
 from nbtool.loop import is_cancelling
 from nbtool.messages import ToolCall
 from nbtool.policy import site_policy
 from nbtool.tools.approval import canonical_json
 from nbtool.tools.calls.bound_call import BoundCall
+from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.disclosure import CLOSED_PROGRESS, UnreadableValues
 from nbtool.tools.calls.ordering import CallSlot
-from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.result import CANCELLED_RUN, ResultDelivery
 from nbtool.tools.calls.run_gate import RunGate
 from nbtool.tools.calls.runtime import RunningCall, ToolRuntime, running
@@ -30,6 +31,7 @@ from nbtool.tools.execution.runner import BlockedLoop, ToolRun, run_tool, runner
 from nbtool.tools.execution.start_check import ChangedBeforeStart
 from nbtool.tools.execution.worker_version import OtherVersionInWorker
 from nbtool.tools.tool import Progress, Tool
+from nbtool.turn_state import Call
 
 UNREADABLE_INPUT = (
     "The script has values that were exposed by reference only, and {tool!r} takes its arguments as plain text or "
@@ -78,72 +80,71 @@ async def run_call(
     runtime: ToolRuntime,
     *,
     round: int,
-    on_record: Callable[[CallRecord], object] = lambda _: None,
     slot: CallSlot | None = None,
-) -> CallRecord:
-    """Run one call to its outcome; `on_record` receives the record at the start, and it is updated during the call.
+) -> Call:
+    """Run one call to its outcome; it is among those of the turn's state from the start, and updated by its events.
 
     `slot` is its position among the calls of its round; without one it does not wait for others. Exceptions of a tool,
     an approver or a policy do not propagate. Cancelling the task ends the call, writes its outcome to the journal and
     raises `asyncio.CancelledError`; so does a person's interrupt of a tool on the caller's thread.
     """
-    record = CallRecord.from_call(call, round)
-    on_record(record)
+    record = runtime.state.open_call(call, round)
+    run = RunningCall(runtime, record)
     is_turn_stopped = False
     try:
-        with running(RunningCall(runtime, call.call_id, round, record)):
-            await _execute(call, runtime, record, slot or CallSlot())
+        with running(run):
+            await _execute(call, run, slot or CallSlot())
     except CallEnded as ended:
-        record.finish(*ended.outcome)
+        run.finish(*ended.outcome)
     except UnknownTool as error:
-        record.finish("not_found", str(error), str(error))
+        run.finish("not_found", str(error), str(error))
     except ToolError as error:
-        record.finish("invalid", str(error), str(error))
+        run.finish("invalid", str(error), str(error))
     except NeverStarted:
         is_turn_stopped = True
-        record.finish("not_run", NEVER_RUN)
+        run.finish("not_run", NEVER_RUN)
     except asyncio.CancelledError:
         is_turn_stopped = True
-        record.finish("cancelled", record.shown or (CANCELLED_RUN if record.started else NEVER_RUN))
+        run.finish("cancelled", run.outcome.shown or (CANCELLED_RUN if record.started else NEVER_RUN))
     except Exception as error:  # noqa: BLE001 - a bug in nbtool must not leave a call without an answer
-        record.finish("error", error_text(error), error_text(error))
-    record.override_text(runtime.outcome_texts)
-    runtime.variables.count(record, record.reference)
+        run.finish("error", error_text(error), error_text(error))
+    runtime.variables.count(record, run.outcome.reference)
+    emission = asyncio.ensure_future(run.emit_outcome())
     runtime.sources.note_call(record)
-    await asyncio.shield(asyncio.ensure_future(runtime.emit(record.finished())))
+    await asyncio.shield(emission)
     if is_turn_stopped or record.status == "cancelled" or is_cancelling():
         raise asyncio.CancelledError
     return record
 
 
-async def skip_call(call: ToolCall, runtime: ToolRuntime, *, round: int, reason: str) -> CallRecord:
+async def skip_call(call: ToolCall, runtime: ToolRuntime, *, round: int, reason: str) -> Call:
     """Answer a call that must not run, and write it to the journal."""
-    record = CallRecord.from_call(call, round)
+    run = RunningCall(runtime, runtime.state.open_call(call, round))
     if tool := runtime.tools.tools().get(call.name):
-        record.qualified_name = tool.qualified_name
-    record.finish("not_run", reason, reason)
-    record.override_text(runtime.outcome_texts)
-    await runtime.emit(record.finished())
-    return record
+        run.outcome.qualified_name = tool.qualified_name
+    run.finish("not_run", reason, reason)
+    await run.emit_outcome()
+    return run.record
 
 
-async def _execute(call: ToolCall, runtime: ToolRuntime, record: CallRecord, slot: CallSlot) -> None:
-    requested = await _prepare(call, runtime, record)
+async def _execute(call: ToolCall, run: RunningCall, slot: CallSlot) -> None:
+    runtime, record = run.runtime, run.record
+    requested = await _prepare(call, run)
     bound = await RunGate(runtime, record, slot).approve(requested)
-    if bound.arguments_json != requested.arguments_json:
-        record.edited = json.dumps(bound.arguments, ensure_ascii=False)
+    is_edited = bound.arguments_json != requested.arguments_json
     await runtime.check_start(bound.tool.name)
-    tool_run = await _run_bound(bound, runtime, record)
+    tool_run = await _run_bound(bound, run, json.dumps(bound.arguments, ensure_ascii=False) if is_edited else "")
     record.is_from_outside = bound.tool.reads_outside or not _is_own_text(tool_run)
     name = bound.tool.store_as or runtime.variables.reserve_name(bound.tool.name)  # reserved in the order of the calls
     slot.release()
-    await ResultDelivery(runtime, bound, record, name).run(tool_run)
+    await ResultDelivery(run, bound, name).deliver(tool_run)
 
 
-async def _prepare(call: ToolCall, runtime: ToolRuntime, record: CallRecord) -> BoundCall:
+async def _prepare(call: ToolCall, run: RunningCall) -> BoundCall:
+    runtime = run.runtime
     if call.is_malformed:
         raise CallEnded("invalid", call.error or "The call cannot be read.")
-    record.qualified_name = runtime.tools.get(call.name).qualified_name
+    run.outcome.qualified_name = runtime.tools.get(call.name).qualified_name
     if call.args is None or not call.runnable:
         raise CallEnded(
             "not_run" if _is_json_object(call.arguments) else "invalid", call.error or "The call cannot run."
@@ -151,38 +152,38 @@ async def _prepare(call: ToolCall, runtime: ToolRuntime, record: CallRecord) -> 
     bound = await runtime.bind(call.name, call.args)
     if runtime.has_unreadable_input and (bound.tool.sends_to or not bound.tool.resolves_references):
         raise CallEnded("invalid", UNREADABLE_INPUT.format(tool=call.name))
-    record.resolved = bound.described_arguments
-    await runtime.emit(_ready_event(call, record, bound))
+    await runtime.emit(_ready_event(call, run, bound))
+    run.is_ready = True
     return bound
 
 
-def _ready_event(call: ToolCall, record: CallRecord, bound: BoundCall) -> CallReady:
+def _ready_event(call: ToolCall, run: RunningCall, bound: BoundCall) -> CallReady:
     return CallReady(
         call_id=call.call_id,
         name=call.name,
-        round=record.round,
+        round=run.round,
         arguments=call.arguments,
         resolved=bound.described_arguments,
         repaired=call.repaired,
         glances={**bound.previews},
-        qualified_name=record.qualified_name,
-        inside=record.inside,
+        qualified_name=run.outcome.qualified_name,
+        inside=run.inside,
     )
 
 
-async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord) -> ToolRun:
-    tool = bound.tool
+async def _run_bound(bound: BoundCall, run: RunningCall, edited: str) -> ToolRun:
+    tool, runtime = bound.tool, run.runtime
     key = canonical_json([tool.name, bound.arguments, bound.token_digests])
     if key in runtime.abandoned:
         raise CallEnded("not_run", "The same call was made before and is still running.")
-    await _record_start(bound, runtime, record)
+    await _record_start(bound, run, edited)
     positional, keywords = tool.parameters.bind(bound.values)
     unreadable = UnreadableValues(bound, runtime.variables) if bound.unreadable_links else None
-    report = partial(_report_progress, record, runtime.emit, unreadable)
+    report = partial(_report_progress, run, unreadable)
     timeout = tool.timeout if tool.timeout is not None else runtime.timeout
     runtime.approvals.tool_states.begin_run(bound.tool_token)
     try:
-        with runtime.stops.listen(record.call_id) as stop_request:
+        with runtime.stops.listen(run.call_id) as stop_request:
             tool_run = await run_tool(
                 tool,
                 partial(tool.function, *positional, **keywords),
@@ -211,21 +212,19 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
     return tool_run
 
 
-async def _record_start(bound: BoundCall, runtime: ToolRuntime, record: CallRecord) -> None:
+async def _record_start(bound: BoundCall, run: RunningCall, edited: str) -> None:
     """Write the start to the journal before anything runs.
 
     Raises:
         NeverStarted: the turn was stopped meanwhile.
     """
-    tool = bound.tool
+    tool, runtime = bound.tool, run.runtime
     thread_name = "loop" if tool.is_async else runner_for(tool, runtime.caller_thread).name
-    started = record.begin()
-    record.is_guarded = record.is_guarded or _may_be_withheld(tool, runtime)
-    started_event = CallStarted(
-        record.call_id, started, thread_name, record.edited, record.is_guarded, {**record.resolved}
-    )
+    run.is_guarded = run.is_guarded or _may_be_withheld(tool, runtime)
+    resolved = bound.described_arguments if bound.described_arguments != run.record.resolved else {}
+    run.began = monotonic()
     try:
-        await runtime.emit(started_event)
+        await runtime.emit(CallStarted(run.call_id, time.time(), thread_name, edited, run.is_guarded, {**resolved}))
     except asyncio.CancelledError:
         raise NeverStarted from None
 
@@ -251,15 +250,16 @@ async def _end_run(bound: BoundCall, runtime: ToolRuntime, tool_run: ToolRun) ->
 
 
 async def _report_progress(
-    record: CallRecord, emit: Emit, unreadable: UnreadableValues | None, progress: Progress | BlockedLoop
+    run: RunningCall, unreadable: UnreadableValues | None, progress: Progress | BlockedLoop
 ) -> None:
+    emit, record = run.runtime.emit, run.record
     if isinstance(progress, BlockedLoop):
         await emit(Notice(BLOCKED.format(name=progress.name), "warning"))
         return
     text = progress.text
     if text and (record.received_unreadable or (unreadable and await unreadable.may_be_in_text(text))):
         text = CLOSED_PROGRESS
-    await emit(CallProgress(record.call_id, text, progress.fraction, record.is_guarded))
+    await emit(CallProgress(record.call_id, text, progress.fraction, run.is_guarded))
 
 
 def _is_own_text(tool_run: ToolRun) -> bool:

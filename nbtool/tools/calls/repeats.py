@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from nbtool.events import CallStatus
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.content_hash import content_hash_or_reason
+from nbtool.turn_state import Call
 
 WAIT_SECONDS = 1.0
 """A call that lasted this long may have waited for something, as for a job: to ask again is no loop then."""
@@ -22,21 +22,21 @@ COMPARE_BYTES = 32 * 1024 * 1024
 """Maximum number of bytes that are compared of a result."""
 
 
-def can_repeat(calls: Sequence[CallRecord]) -> bool:
+def can_repeat(calls: Sequence[Call]) -> bool:
     """Whether a round counts: it has calls, none was decided by somebody, and none may have waited for something."""
     return bool(calls) and not any(one.status in DECIDED or one.seconds >= WAIT_SECONDS for one in calls)
 
 
-def is_repeated(calls: Sequence[CallRecord], earlier: Sequence[CallRecord]) -> bool:
+def is_repeated(calls: Sequence[Call], earlier: Sequence[Call]) -> bool:
     """Whether a round has the same calls as an earlier one, and the same results."""
     if not can_repeat(calls) or [_outcome(one) for one in calls] != [_outcome(one) for one in earlier]:
         return False
     return not any(_is_new_object(one, former) for one, former in zip(calls, earlier, strict=True))
 
 
-def count_repeats(calls: Sequence[CallRecord]) -> int:
+def count_repeats(calls: Sequence[Call]) -> int:
     """Return in how many rounds at the end of a turn the same calls had the same results."""
-    rounds: dict[int, list[CallRecord]] = defaultdict(list)
+    rounds: dict[int, list[Call]] = defaultdict(list)
     for one in calls:
         rounds[one.round].append(one)
     latest = [rounds[number] for number in sorted(rounds, reverse=True)]
@@ -46,12 +46,12 @@ def count_repeats(calls: Sequence[CallRecord]) -> int:
     return count
 
 
-def _outcome(call: CallRecord) -> tuple[str, str, str]:
+def _outcome(call: Call) -> tuple[str, str, str]:
     """Return a call with its result as the model reads them, without the name under which the result is stored."""
     return call.name, call.arguments, call.shown.replace(call.reference or "\0", "")
 
 
-def _is_new_object(call: CallRecord, former: CallRecord) -> bool:
+def _is_new_object(call: Call, former: Call) -> bool:
     """Whether a result differs from a former one in what its text does not show: by reference, or beyond its length."""
     is_shown = not (call.is_described or call.is_unreadable or call.whole)
     if is_shown or call.status != "ok" or call.result is former.result:

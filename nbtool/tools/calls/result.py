@@ -17,9 +17,9 @@ from nbtool.tools.approval import Released, ResultMode
 from nbtool.tools.approval.question import RESULT_PREVIEW
 from nbtool.tools.calls.approval_request import gate_mode, policy_reason, refused_call
 from nbtool.tools.calls.bound_call import BoundCall
+from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.disclosure import UnreadableValues, may_leak
-from nbtool.tools.calls.record import CallEnded, CallRecord
-from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.calls.runtime import RunningCall, ToolRuntime
 from nbtool.tools.calls.site_rules import ERROR_TEXT
 from nbtool.tools.calls.traceback import own_traceback
 from nbtool.tools.execution.runner import ToolRun
@@ -53,34 +53,39 @@ class ResultDelivery:
         name: the variable under which the result is stored.
     """
 
-    runtime: ToolRuntime
+    run: RunningCall
     bound: BoundCall
-    record: CallRecord
     name: str
 
-    async def run(self, tool_run: ToolRun) -> None:
-        """Set the outcome of the record.
+    @property
+    def runtime(self) -> ToolRuntime:
+        """The services that the call uses."""
+        return self.run.runtime
+
+    async def deliver(self, tool_run: ToolRun) -> None:
+        """Set the outcome of the call.
 
         Raises:
             CallEnded: nothing is delivered, or a person withheld it.
         """
-        self.record.stop()  # a result that waits for a person takes no longer
+        self.run.stop_clock()  # a result that waits for a person takes no longer
         if tool_run.status == "unknown":
             raise CallEnded("unknown", f"{UNKNOWN_REASONS[tool_run.remaining]}: its outcome is unknown.")
         if tool_run.status == "cancelled":
             raise CallEnded("cancelled", CANCELLED_RUN)
-        self.record.shown = "The tool ran, and the turn was cancelled before its result was delivered."
+        self.run.outcome.shown = "The tool ran, and the turn was cancelled before its result was delivered."
         if tool_run.status == "error":
             await self._deliver_error(tool_run.outcome.error)
         else:
             await self._deliver_result(tool_run.outcome.value)
 
     async def _deliver_result(self, value: Any) -> None:
-        self.record.result = value
+        call, outcome = self.run.record, self.run.outcome
+        call.result = value
         mode = await self._result_mode()
         is_withheld = mode == "reference" or self._is_withheld(mode)
-        is_unreadable = self.record.is_unreadable = is_withheld or await self._is_unreadable(value)
-        self.record.is_described = is_unreadable
+        is_unreadable = call.is_unreadable = is_withheld or await self._is_unreadable(value)
+        outcome.is_described = is_unreadable
         rendered = _describe_unreadable(value) if is_unreadable else await self._render_in_time(value)
         edited, is_guarded, found = None, False, ResultMedia() if is_unreadable else await self._extract_media(value)
         if more := found.omitted_images:
@@ -88,20 +93,20 @@ class ResultDelivery:
             note = f"[{left_out(more, 'images')}, which are not attached: {limit}]"
             rendered = replace(rendered, text=f"{rendered.text}\n{note}")
         table = await self._preview(value) if rendered.is_object and not is_unreadable else {}
-        asks = mode == "always" or (self.record.received_unreadable and not is_unreadable)
+        asks = mode == "always" or (call.received_unreadable and not is_unreadable)
         if asks and not is_withheld:
             is_guarded = not self.runtime.check_results  # which guards every later reading of it too
             edited = await self._pass_result_gate(rendered.text, found.images, table=table)
         if edited is not None:  # a part that the person removed must not be reachable by a reference
             value, rendered, is_unreadable = edited, render(edited, self.runtime.budget), False
         elif not is_unreadable:
-            self.record.images, self.record.media, self.record.media_omitted = found.images, found.media, found.omitted
-            self.record.table = table
+            call.images, outcome.media, outcome.media_left_out = found.images, found.media, found.omitted
+            outcome.table = table
         if self.bound.tool.stores_result:
             is_released_in_part = is_guarded and (rendered.is_object or not rendered.is_complete)
             rendered = self._store(value, rendered, readable=not is_unreadable and not is_released_in_part)
             self._store_arguments()
-        self.record.finish("ok", self._with_edit_notice(rendered.text))
+        self.run.finish("ok", self._with_edit_notice(rendered.text))
 
     async def _render_in_time(self, value: Any) -> Rendered:
         if is_cheap(value):
@@ -121,7 +126,7 @@ class ResultDelivery:
         """Whether a result is an unreadable input of the call; also if the comparison takes too long."""
         if self.runtime.has_unreadable_input:
             return True
-        if not (self.bound.tool.resolves_references or self.record.received_unreadable):
+        if not (self.bound.tool.resolves_references or self.run.record.received_unreadable):
             return False  # a tool that takes names, not objects, reads on purpose, and asks first
         unreadable = UnreadableValues(self.bound, self.runtime.variables)
         if unreadable.is_empty:
@@ -151,32 +156,33 @@ class ResultDelivery:
     async def _deliver_error(self, error: BaseException | None) -> None:
         mode = await self._result_mode()
         if self._is_withheld(mode):
-            self.record.is_described = True
+            self.run.outcome.is_described = True
             text = ERROR_TEXT.format(name=declared_name(type(error)))
-            self.record.finish("error", self._with_edit_notice(text), text)
+            self.run.finish("error", self._with_edit_notice(text), text)
             return
         text = _error_message(error)
-        may_leak = self.runtime.has_unreadable_input or self.record.received_unreadable or await self._may_leak(error)
+        has_unreadable = self.runtime.has_unreadable_input or self.run.record.received_unreadable
+        may_leak = has_unreadable or await self._may_leak(error)
         if mode != "never" or may_leak:
             edited = await self._pass_result_gate(text, error_type=type(error))
             if edited is not None:  # a part that the person removed may also be in a line of source
                 text = render(edited, self.runtime.budget).text
-                self.record.finish("error", self._with_edit_notice(text), text)
+                self.run.finish("error", self._with_edit_notice(text), text)
                 return
         if error is not None and not isinstance(error, ToolFailed):
-            self.record.traceback = own_traceback(error, text)
-        self.record.finish("error", self._with_edit_notice(text), text)
+            self.run.outcome.traceback = own_traceback(error, text)
+        self.run.finish("error", self._with_edit_notice(text), text)
 
     async def _result_mode(self) -> ResultMode:
         """Return the stricter one of the tool's mode and that of the chat: what is withheld is not asked about."""
-        context = self.runtime.context_of(self.record)
+        context = self.runtime.context_of(self.run.record)
         mode: ResultMode = await gate_mode(
             self.bound, "result", self.runtime.policy_seconds, self.runtime.emit, context
         )  # type: ignore[assignment]  # of this gate
         return "always" if self.runtime.check_results and mode != "reference" else mode
 
     def _with_edit_notice(self, text: str) -> str:
-        return f"{EDITED_NOTICE}\n{text}" if self.record.edited else text
+        return f"{EDITED_NOTICE}\n{text}" if self.run.record.edited else text
 
     async def _pass_result_gate(
         self,
@@ -187,8 +193,8 @@ class ResultDelivery:
         error_type: type | None = None,
     ) -> str | None:
         """Pass the result gate; return the text that a person wrote in place of this one and its images."""
-        question = self.bound.question(self.record.call_id, "result", text, media=images)
-        context = self.runtime.context_of(self.record)
+        question = self.bound.question(self.run.call_id, "result", text, media=images)
+        context = self.runtime.context_of(self.run.record)
         reason = await policy_reason(self.bound, "result", self.runtime.policy_seconds, context)
         question = replace(
             question,
@@ -196,7 +202,7 @@ class ResultDelivery:
             recipient=self.runtime.recipient,
             notes=(*question.notes, *filter(None, [reason])),
         )
-        resolution = await self.runtime.request_decision(question, self.record)
+        resolution = await self.runtime.request_decision(question, self.run.record)
         if isinstance(resolution.decision, Released):
             return resolution.decision.text
         subject = f"the text of its error ({declared_name(error_type)})" if error_type else "its result"
@@ -217,22 +223,22 @@ class ResultDelivery:
             name = store(self.name)
         except BadUsage:  # an exposed variable has the name in `store_as`
             name = store(self.runtime.variables.reserve_name(tool.name))
-        self.record.reference = name
+        self.run.outcome.reference = name
         if rendered.is_complete and not rendered.is_object and len(rendered.text) < REFERENCE_MIN_CHARS:
             return rendered
         if rendered.is_complete:
             return replace(rendered, text=f"{rendered.text}{WHOLE_RESULT.format(name=name)}")
-        self.record.whole = describe(value)
-        note = f"[Shown in part; the whole ({self.record.whole}): $VAR_REF{{{{{name}}}}}]"
+        self.run.outcome.whole = describe(value)
+        note = f"[Shown in part; the whole ({self.run.outcome.whole}): $VAR_REF{{{{{name}}}}}]"
         return replace(rendered, text=f"{rendered.text}\n{note}")
 
     def _store_arguments(self) -> None:
         """Store long arguments as a variable too: they are truncated in later turns."""
         text = self.bound.arguments_text
-        name = self.record.reference.removesuffix("_result") + "_args"
+        name = self.run.outcome.reference.removesuffix("_result") + "_args"
         if len(text) >= REFERENCE_MIN_CHARS:
             with suppress(BadUsage):  # an exposed variable has this name; the record still has the arguments
-                self.record.arguments_reference = self.runtime.variables.store_result(
+                self.run.record.arguments_reference = self.runtime.variables.store_result(
                     name, self.bound.arguments, text, description=f"Arguments of {self.bound.tool.name}."
                 )
 

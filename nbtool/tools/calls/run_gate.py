@@ -10,10 +10,11 @@ from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, Approved, Resolution
 from nbtool.tools.calls.approval_request import gate_mode, policy_reason, refused_call
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.call_changes import find_differences
+from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.reask import CallQuestions
-from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.turn_state import Call
 
 FIRST_CALL = "If you approve it, this tool does not ask again in this chat; `%chat approvals` takes that back."
 """What the person is told where a tool asks before its first call only."""
@@ -24,7 +25,7 @@ class RunGate:
     """The approval of one call before it runs."""
 
     runtime: ToolRuntime
-    record: CallRecord
+    record: Call
     slot: CallSlot
     _questions: CallQuestions = field(default_factory=CallQuestions)
     _has_remembered: bool = False
@@ -172,5 +173,4 @@ class RunGate:
         waited = bound.tool.runs_in_order and await self.slot.wait_to_run()
         if was_asked or waited:
             bound = await self.runtime.bind(bound.tool.name, bound.arguments, earlier=bound)
-        self.record.resolved = bound.described_arguments
         return bound

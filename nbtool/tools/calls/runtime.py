@@ -12,8 +12,9 @@ from typing import Any
 
 from nbtool.argument_check import check_answer
 from nbtool.caller_thread import CallerThread
+from nbtool.clock import monotonic
 from nbtool.errors import ToolFailed
-from nbtool.events import CallDecided, Emit
+from nbtool.events import CallDecided, CallFinished, CallStatus, Emit
 from nbtool.messages import ToolCall
 from nbtool.policy import site_policy
 from nbtool.thread_pool import Outcome, run_with_timeout
@@ -28,7 +29,7 @@ from nbtool.tools.approval import (
 )
 from nbtool.tools.calls.approval_request import failure_reasons, record_decision, request_decision
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
-from nbtool.tools.calls.record import CallEnded, CallRecord
+from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.site_rules import error_text, with_site_rules
 from nbtool.tools.calls.stops import CallStops
 from nbtool.tools.calls.turn_sources import TurnSources
@@ -36,6 +37,7 @@ from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.model_text import RESULT_CHARS
 from nbtool.tools.variables.store import Variables
+from nbtool.turn_state import Call, TurnState
 
 BIND_SECONDS = 10.0
 """Seconds that resolving and rendering references may take."""
@@ -46,7 +48,7 @@ RENDER_SECONDS = 5.0
 POLICY_SECONDS = 10.0
 """Seconds that a tool's policy may take."""
 
-RunNested = Callable[[ToolCall, "ToolRuntime", int], Awaitable[CallRecord]]
+RunNested = Callable[[ToolCall, "ToolRuntime", int], Awaitable[Call]]
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class ToolRuntime:
     """The services that a call uses.
 
     Args:
+        emit: applies an event to the `state`, and emits it.
+        state: the turn, with its calls.
         approver: None means that no one can be asked.
         timeout: seconds, for tools without their own.
         run_nested: makes a call for a tool of the chat; the turn counts, limits and records it.
@@ -75,6 +79,7 @@ class ToolRuntime:
     tools: Toolset
     variables: Variables
     emit: Emit
+    state: TurnState = field(default_factory=TurnState)
     approvals: ApprovalQueue = field(default_factory=ApprovalQueue)
     approver: Approver | AskFunction | None = None
     caller_thread: CallerThread = field(default_factory=CallerThread)
@@ -100,15 +105,14 @@ class ToolRuntime:
         """Whether remembered approvals count: not where the approver decides every question itself."""
         return bool(getattr(self.approver, "uses_remembered", True))
 
-    def context_of(self, record: CallRecord) -> PolicyContext:
+    def context_of(self, record: Call) -> PolicyContext:
         """Return what a policy and an approver may know of a call besides its arguments."""
         return self.sources.context(record.name, record.call_id, record.round, is_nested=self.is_nested)
 
-    async def request_decision(self, question: Question, record: CallRecord, *, must_ask: bool = False) -> Resolution:
+    async def request_decision(self, question: Question, record: Call, *, must_ask: bool = False) -> Resolution:
         """Return the decision on a question and write it to the journal; see `gates.request_decision`."""
         question = replace(question, context=self.context_of(record))
-        resolution, decided = await self._decide(question, self.approver, must_ask=must_ask)
-        record.decisions.append(decided)
+        resolution, _ = await self._decide(question, self.approver, must_ask=must_ask)
         return resolution
 
     async def request_approval(
@@ -191,14 +195,66 @@ class ToolRuntime:
         return outcome.value if outcome and not outcome.error else bound
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunningCall:
-    """The call in which some code runs, for tools that use the chat."""
+    """A call that runs: for tools that use the chat, and until it has an outcome.
+
+    Args:
+        inside: the call whose code made this one.
+        is_guarded: its result may still be withheld, or that of the call around it, which holds back this one too.
+        is_ready: its event `CallReady` was emitted.
+        began: when its tool started, on the clock of `monotonic`; None if it has not.
+        outcome: the event of its end, as far as it is known.
+        model_reason: the part of the outcome's reason that may be sent to a model.
+    """
 
     runtime: ToolRuntime
-    call_id: str
-    round: int
-    record: CallRecord
+    record: Call
+    inside: str = ""
+    is_guarded: bool = False
+    is_ready: bool = False
+    began: float | None = None
+    is_timed: bool = False
+    outcome: CallFinished = field(init=False)
+    model_reason: str = ""
+
+    def __post_init__(self) -> None:
+        if around := _current_call.get(None):
+            self.inside, self.is_guarded = around.call_id, around.is_guarded
+        outcome = CallFinished(self.record.call_id, self.record.name, self.record.round, "cancelled", "")
+        self.outcome = replace(outcome, inside=self.inside)
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call."""
+        return self.record.call_id
+
+    @property
+    def round(self) -> int:
+        """The round of the turn in which the model made it."""
+        return self.record.round
+
+    def stop_clock(self) -> None:
+        """Set the duration of the tool's run, once: what the call waits for afterwards takes it no longer."""
+        if self.began is not None and not self.is_timed:
+            self.outcome.seconds, self.is_timed = max(0.0, monotonic() - self.began), True
+
+    def finish(self, status: CallStatus, shown: str, reason: str = "", model_reason: str | None = None) -> None:
+        """Set the outcome; without a `model_reason` the whole reason may be sent to a model."""
+        self.stop_clock()
+        self.outcome.seconds = 0.0 if status == "not_run" else self.outcome.seconds
+        self.outcome.status, self.outcome.shown, self.outcome.reason = status, shown, reason
+        self.model_reason = reason if model_reason is None else model_reason
+
+    def emit_outcome(self) -> Awaitable[None]:
+        """Apply and emit the outcome, with the chat's own text for the model if it has one for this status."""
+        outcome = self.outcome
+        outcome.qualified_name = outcome.qualified_name or self.record.qualified_name
+        if self.inside and not self.is_ready:
+            outcome.arguments = self.record.arguments
+        if text := self.runtime.outcome_texts.get(outcome.status):
+            outcome.shown = text.replace("{name}", outcome.name).replace("{reason}", self.model_reason)
+        return self.runtime.emit(outcome)
 
 
 _current_call: ContextVar[RunningCall] = ContextVar("nbtool_call")
@@ -219,14 +275,12 @@ def current_call() -> RunningCall:
 def is_guarded() -> bool:
     """Return whether the caller runs in a call whose result may still be withheld."""
     around = _current_call.get(None)
-    return bool(around and around.record.is_guarded)
+    return bool(around and around.is_guarded)
 
 
 @contextmanager
 def running(call: RunningCall) -> Iterator[None]:
-    """Make a call the one in which the caller's task runs; what holds back the one around it holds back this one."""
-    if around := _current_call.get(None):
-        call.record.inside, call.record.is_guarded = around.call_id, around.record.is_guarded
+    """Make a call the one in which the caller's task runs."""
     token = _current_call.set(call)
     try:
         yield

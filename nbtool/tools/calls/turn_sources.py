@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from nbtool.tools.approval import OutsideText, PolicyContext
 from nbtool.tools.approval.context import UNKNOWN
-from nbtool.tools.calls.record import CallRecord
+from nbtool.turn_state import Call
 
 AT_PROVIDER = "the results of {tool}, which ran at the provider"
 
@@ -38,7 +38,7 @@ class TurnSources:
         """All texts from outside so far, each once."""
         return tuple(dict.fromkeys((*self.earlier, *(one.text for one in self._read))))
 
-    def note_call(self, record: CallRecord) -> None:
+    def note_call(self, record: Call) -> None:
         """Note that a call has ended, whose text the model may get."""
         if record.is_from_outside and record.status in ("ok", "error"):
             self._read.append(_Read(OutsideText(record.display_name, record.call_id), record.round))

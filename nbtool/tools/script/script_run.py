@@ -17,12 +17,12 @@ from nbtool.ids import new_id
 from nbtool.messages import ToolCall
 from nbtool.threadless import result_of
 from nbtool.tools.calls.call_run import run_call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import RunningCall, ToolRuntime
 from nbtool.tools.script.script_compiler import BUILTINS, MAIN_NAME, OWN_NAMES, SCRIPT_FILE
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.model_text import format_error, printed_text, render
+from nbtool.turn_state import Call
 
 SCRIPT_SECONDS = 60.0
 """Seconds that a script may run, without its calls and their approvals."""
@@ -155,7 +155,7 @@ class ScriptRun:
             self._call.record.received_unreadable = True
         return _released_value(record, self._runtime)
 
-    async def _run_on_loop(self, tool: Tool, arguments: dict[str, Any]) -> CallRecord:
+    async def _run_on_loop(self, tool: Tool, arguments: dict[str, Any]) -> Call:
         if self._is_stopped:
             raise asyncio.CancelledError
         self._task = asyncio.current_task()
@@ -197,7 +197,7 @@ class _TransientVariables(Toolset):
         return replace(tool, stores_result=bool(tool.store_as))
 
 
-def _released_value(record: CallRecord, runtime: ToolRuntime) -> Any:  # pragma: no cover - traced
+def _released_value(record: Call, runtime: ToolRuntime) -> Any:  # pragma: no cover - traced
     """Return the value of a call; if a person replaced its text, that text."""
     if not any(decision.gate == "result" and decision.edited for decision in record.decisions):
         return record.result

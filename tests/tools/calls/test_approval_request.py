@@ -17,13 +17,14 @@ from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Question, Resolution, Undecided
 from nbtool.tools.calls import approval_request
 from nbtool.tools.calls.bound_call import bind
+from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.ordering import make_slots
 from nbtool.tools.calls.reask import INVALID_EDITS, MAX_CHANGES, MAX_EDITS
-from nbtool.tools.calls.record import CallEnded, CallRecord
 from nbtool.tools.calls.result import EDITED_NOTICE
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.store import Variables
+from nbtool.turn_state import Call
 from tests.policy.in_force import policy_in_force
 from tests.resolved import plain
 from tests.tools.calling import ToolHarness, ask_for, make_harness
@@ -399,10 +400,10 @@ def test_a_tool_may_be_approved_for_good_until_it_changes() -> None:
     assert len(count) == 2
 
 
-def run_round(harness: ToolHarness, *calls: ToolCall) -> list[CallRecord]:
+def run_round(harness: ToolHarness, *calls: ToolCall) -> list[Call]:
     """Run the calls of a round, which are asked about in their order."""
 
-    async def work() -> list[CallRecord]:
+    async def work() -> list[Call]:
         both = zip(calls, make_slots(len(calls)), strict=True)
         return await asyncio.gather(*(run_call(call, harness.runtime, round=1, slot=slot) for call, slot in both))
 

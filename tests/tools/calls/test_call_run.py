@@ -16,8 +16,7 @@ from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.events import CallFinished
 from nbtool.messages import ToolCall
 from nbtool.tools import Policy, Released, tool
-from nbtool.tools.calls.call_run import run_call, skip_call
-from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.call_run import skip_call
 from nbtool.tools.tool import as_tools
 from tests.resolved import plain
 from tests.tools.calling import ask_for, make_harness
@@ -179,17 +178,19 @@ def test_a_call_over_the_limit_has_the_name_of_the_tool_that_a_person_knows() ->
     assert [event.qualified_name for event in harness.events if isinstance(event, CallFinished)] == ["files.double"]
 
 
-def test_the_record_is_handed_out_at_once() -> None:
+def test_a_call_is_in_the_state_of_its_turn_from_its_start() -> None:
+    seen: list[str] = []
+
+    @tool(run=lambda _: seen.append(harness.runtime.state.calls[0].status) or "auto")
+    def double(n: int) -> int:
+        "Double a number."
+        return n * 2
+
     harness = make_harness(double)
-    stored: list[tuple[str, CallRecord]] = []
+    record = harness.run(ask_for("double", n=1))
 
-    record = asyncio.run(
-        run_call(
-            ask_for("double", n=1), harness.runtime, round=1, on_record=lambda one: stored.append((one.status, one))
-        )
-    )
-
-    assert stored == [("waiting", record)]
+    assert seen[0] == "waiting"
+    assert harness.runtime.state.calls == [record]
 
 
 def test_a_disabled_tool_cannot_be_called() -> None:

@@ -17,8 +17,8 @@ from nbtool.chat.chat import TurnSettings
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedReply, ScriptedWire, call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.repeats import WAIT_SECONDS, can_repeat, count_repeats, is_repeated
+from nbtool.turn_state import Call
 
 
 @tool(run="auto")
@@ -131,7 +131,7 @@ def test_results_that_the_model_has_by_reference_only_are_compared_by_their_cont
 
 @pytest.mark.parametrize(("seconds", "counts"), [(0.01, True), (WAIT_SECONDS, False), (30.0, False)])
 def test_a_call_that_waited_itself_does_not_count(seconds: float, counts: bool) -> None:
-    record = CallRecord("call_1", "wait_for", "{}", 1, status="ok", shown="running", started=100.0, ended=100 + seconds)
+    record = Call("call_1", "wait_for", "{}", 1, status="ok", shown="running", started=100.0, seconds=seconds)
 
     assert can_repeat([record]) is counts
     assert is_repeated([record], [record]) is counts

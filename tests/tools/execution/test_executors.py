@@ -22,9 +22,9 @@ from nbtool.errors import BadUsage
 from nbtool.loop import run_sync
 from nbtool.tools.approval import Policy
 from nbtool.tools.calls.call_run import run_call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.execution.executors import ExecutorRunner, _explain_pickle_error, _find_unpicklable
 from nbtool.tools.tool import Options, as_tools
+from nbtool.turn_state import Call
 from tests.tools import far
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
@@ -67,19 +67,18 @@ def mark_signal(path: Path) -> Callable[[], bool]:
     return wait
 
 
-def cancelled(harness: ToolHarness, call: Any, started: Callable[[], bool]) -> CallRecord:
+def cancelled(harness: ToolHarness, call: Any, started: Callable[[], bool]) -> Call:
     """Run a call, cancel it as soon as it has begun, and give the record that is left of it."""
-    stored: list[CallRecord] = []
 
     async def work() -> None:
-        task = asyncio.create_task(run_call(call, harness.runtime, round=1, on_record=stored.append))
+        task = asyncio.create_task(run_call(call, harness.runtime, round=1))
         assert await asyncio.to_thread(started)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     run_sync(work())
-    return stored[0]
+    return harness.runtime.state.calls[0]
 
 
 def test_a_call_runs_at_a_pool_of_threads(threads: ThreadPoolExecutor) -> None:

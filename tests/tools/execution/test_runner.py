@@ -19,10 +19,10 @@ from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
 from nbtool.tools.approval import Undecided
 from nbtool.tools.calls.call_run import run_call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.result import CANCELLED_RUN
 from nbtool.tools.execution.runner import RunLimits
 from nbtool.tools.execution.threads import CallerThreadRunner, WorkerThreadRunner
+from nbtool.turn_state import Call
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 SHOUT: ContextVar[str] = ContextVar("SHOUT", default="")
@@ -239,7 +239,7 @@ def test_a_worker_past_its_deadline_is_reported_to_be_still_running_and_is_not_r
 
     harness = make_harness(slow, timeout=0.05)
 
-    async def work() -> list[CallRecord]:
+    async def work() -> list[Call]:
         first = await run_call(ask_for("slow", n=1), harness.runtime, round=1)
         again = await run_call(ask_for("slow", n=1), harness.runtime, round=1)
         release.set()
@@ -272,12 +272,11 @@ def test_a_tool_that_swallows_being_cancelled_is_left_behind() -> None:
 
 def cancelled_record(
     harness: ToolHarness, call: ToolCall, started: threading.Event, *, caller_thread: bool = False
-) -> CallRecord:
+) -> Call:
     """Run a call, cancel it as soon as it has begun, and give the record that is left of it."""
-    stored: list[CallRecord] = []
 
     async def work() -> str:
-        task = asyncio.create_task(run_call(call, harness.runtime, round=1, on_record=stored.append))
+        task = asyncio.create_task(run_call(call, harness.runtime, round=1))
         await asyncio.to_thread(started.wait, 240)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -290,8 +289,8 @@ def cancelled_record(
     else:
         assert asyncio.run(work()) == "cancelled"
     assert len(harness.of("call_finished")) == 1
-    assert harness.of("call_finished")[0].status == stored[0].status
-    return stored[0]
+    assert harness.of("call_finished")[0].status == harness.runtime.state.calls[0].status
+    return harness.runtime.state.calls[0]
 
 
 def test_a_cancelled_asynchronous_tool_is_stopped() -> None:
@@ -364,10 +363,8 @@ def test_a_tool_on_a_caller_thread_that_no_signal_reaches_is_unknown() -> None:
         release.wait(240)
 
     harness = make_harness(slow)
-    stored: list[CallRecord] = []
     thread = threading.Thread(
-        target=lambda: stored.append(cancelled_record(harness, ask_for("slow"), started, caller_thread=True)),
-        name="not main",
+        target=lambda: cancelled_record(harness, ask_for("slow"), started, caller_thread=True), name="not main"
     )
     thread.start()
     started.wait(240)
@@ -375,7 +372,7 @@ def test_a_tool_on_a_caller_thread_that_no_signal_reaches_is_unknown() -> None:
     release.set()
     thread.join(240)
 
-    assert stored[0].status == "unknown"
+    assert harness.runtime.state.calls[0].status == "unknown"
 
 
 def test_a_call_that_waits_for_the_caller_thread_is_cancelled_without_running() -> None:
@@ -404,17 +401,16 @@ def test_a_call_that_waits_for_the_caller_thread_is_cancelled_without_running() 
 
 def test_a_person_who_interrupts_a_tool_cancels_the_turn() -> None:
     harness = make_harness(tool(lambda: (_ for _ in ()).throw(KeyboardInterrupt), run="auto", name="interrupted"))
-    stored: list[CallRecord] = []
 
     async def work() -> None:
-        await run_call(ask_for("interrupted"), harness.runtime, round=1, on_record=stored.append)
+        await run_call(ask_for("interrupted"), harness.runtime, round=1)
 
     future = harness.submit(work())
     with pytest.raises(KeyboardInterrupt):
         harness.runtime.caller_thread.run_until(future)
     with pytest.raises(CancelledError):
         future.result(240)
-    assert stored[0].status == "cancelled"
+    assert harness.runtime.state.calls[0].status == "cancelled"
     assert harness.of("call_finished")[0].status == "cancelled"
 
 
@@ -471,10 +467,10 @@ def test_work_in_a_thread_that_nobody_waits_for_any_more_ends_by_itself() -> Non
     assert asyncio.run(forgotten())
 
 
-def stopped_records(harness: ToolHarness, *calls: ToolCall, started: threading.Event) -> list[CallRecord]:
+def stopped_records(harness: ToolHarness, *calls: ToolCall, started: threading.Event) -> list[Call]:
     """Run calls side by side, stop the first as soon as it has begun, and give the records of all."""
 
-    async def work() -> list[CallRecord]:
+    async def work() -> list[Call]:
         running = [asyncio.ensure_future(run_call(call, harness.runtime, round=1)) for call in calls]
         await asyncio.to_thread(started.wait, 240)
         assert harness.runtime.stops.stop(calls[0].call_id)

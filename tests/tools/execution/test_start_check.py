@@ -19,10 +19,10 @@ from nbtool.events import Event
 from nbtool.loop import background_loop
 from nbtool.tools.approval import Approved, Decision, Question
 from nbtool.tools.calls.call_run import run_call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.execution import executors, threads
 from nbtool.tools.execution.async_loop import run_on_tool_loop
 from nbtool.tools.execution.start_check import ChangedBeforeStart, CheckedFunction
+from nbtool.turn_state import Call
 from tests.tools import far
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
@@ -64,13 +64,13 @@ async def approve(_: Question) -> Decision:
     return Approved()
 
 
-def run_behind(way: str, queue: Queue, harness: ToolHarness, name: str) -> CallRecord:
-    async def work() -> CallRecord:
+def run_behind(way: str, queue: Queue, harness: ToolHarness, name: str) -> Call:
+    async def work() -> Call:
         queue.occupy(way, harness)
         await asyncio.to_thread(queue.is_ahead.wait, 240)
         return await run_call(ask_for(name, order="$VAR_REF{{order}}"), harness.runtime, round=1)
 
-    harness.runtime.emit = queue.emit
+    harness.runtime.emit = harness.runtime.state.recorded(queue.emit)
     harness.runtime.caller_thread.attach()
     return harness.runtime.caller_thread.run_until(background_loop().submit(work()))
 
@@ -109,7 +109,8 @@ def test_a_call_of_another_process_is_compared_when_its_objects_are_pickled(pool
         harness = make_harness(
             tool(far.text_of, executor=processes), notebook={"order": order}, expose=["order"], approver=approve
         )
-        harness.runtime.emit = Queue(lambda: order.update(to="mallory"), pool).emit
+        queue = Queue(lambda: order.update(to="mallory"), pool)
+        harness.runtime.emit = harness.runtime.state.recorded(queue.emit)
         call = ask_for("text_of", thing="$VAR_REF{{order}}")
         assert (harness.run(call).status, harness.run(call).status) == ("not_run", "ok")  # the second sees it as it is
 

@@ -24,11 +24,11 @@ from nbtool.loop import background_loop
 from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.catalog.resources import RemoteResource
 from nbtool.tools.mcp.config import DEFAULT_LIMITS, ServerLimits
 from nbtool.tools.toolset import Toolset
+from nbtool.turn_state import Call
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer, ReadyServer
 
@@ -72,7 +72,7 @@ def friendly() -> Iterator[McpServers]:
         yield servers
 
 
-def process_of(record: CallRecord) -> int:
+def process_of(record: Call) -> int:
     """Read the process id that the hostile server answers with."""
     return int(str(record.result).split()[0])
 

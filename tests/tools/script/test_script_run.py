@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from nbtool.tools import Approved, tool
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import RunningCall
 from nbtool.tools.script.script_run import MAX_INLINE_CHARS, ScriptRun
 from nbtool.tools.script.tool import script_tools
+from nbtool.turn_state import Call
 from tests.tools.calling import ask_for, make_harness
 
 
@@ -60,7 +60,7 @@ def test_a_call_that_a_script_makes_as_it_is_stopped_is_not_made() -> None:
     async def stopped() -> None:
         runtime = make_harness(noted).runtime
         run = ScriptRun(
-            RunningCall(runtime, "c1", 1, CallRecord("c1", "RunScript", "{}", 1)),
+            RunningCall(runtime, Call("c1", "RunScript", "{}", 1)),
             asyncio.get_running_loop(),
             excluded="RunScript",
         )

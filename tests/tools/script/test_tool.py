@@ -14,9 +14,9 @@ from nbtool.errors import ToolFailed
 from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.calls.call_run import run_call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.script.script_compiler import validate
 from nbtool.tools.script.tool import ScriptTool, script_tools
+from nbtool.turn_state import Call
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 
@@ -60,7 +60,7 @@ def yes(_: object) -> Approved:
     return Approved()
 
 
-def run(script: str, *tools: Any, scripts: ScriptTool | None = None, **settings: Any) -> tuple[CallRecord, ToolHarness]:
+def run(script: str, *tools: Any, scripts: ScriptTool | None = None, **settings: Any) -> tuple[Call, ToolHarness]:
     harness = make_harness(*tools, scripts.toolset() if scripts else script_tools(), **{"approver": yes, **settings})
     return harness.run(ask_for("RunScript", script=script)), harness
 
@@ -264,11 +264,10 @@ def test_a_cancelled_script_ends_with_the_call_that_it_waits_for() -> None:
         await asyncio.sleep(30)
 
     harness = make_harness(slow, tool(lambda: ran.append(1), name="after", run="auto"), script_tools(), approver=yes)
-    stored: list[CallRecord] = []
 
     async def work() -> None:
         called = ask_for("RunScript", script="try:\n    slow()\nexcept Exception:\n    pass\nafter()")
-        task = asyncio.create_task(run_call(called, harness.runtime, round=1, on_record=stored.append))
+        task = asyncio.create_task(run_call(called, harness.runtime, round=1))
         await asyncio.to_thread(started.wait, 240)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -277,7 +276,7 @@ def test_a_cancelled_script_ends_with_the_call_that_it_waits_for() -> None:
     background_loop().submit(work()).result(240)
 
     assert [event.status for event in harness.of("call_finished")] == ["cancelled", "cancelled"]
-    assert stored[0].status == "cancelled"
+    assert harness.runtime.state.calls[0].status == "cancelled"
     assert ran == []
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from nbtool import tool
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.lazy_iterators import MAX_SEARCHED, MAX_TAKEN, contains_iterators, take_iterators
 from nbtool.tools.values.model_text import render
+from nbtool.turn_state import Call
 from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 
@@ -52,7 +52,7 @@ LAZY: list[tuple[Callable[[], Any], Any]] = [
 ]
 
 
-def run(function: Callable[..., Any], **settings: Any) -> tuple[CallRecord, ToolHarness]:
+def run(function: Callable[..., Any], **settings: Any) -> tuple[Call, ToolHarness]:
     harness = make_harness(tool(function, name="give", run="auto", **settings))
     return harness.run(ask_for("give")), harness
 

@@ -14,8 +14,8 @@ from nbtool.chat.journal import queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError, NotRepeated
 from nbtool.events import CallStarted, Event, TurnEnded, TurnStarted
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.repeats import count_repeats
+from nbtool.turn_state import Call
 
 NextStep = Literal["send", "continue", "use", "refuse"]
 """What is done with a prompt: send it, continue its turn from what ran, use its answer as it is, or refuse it."""
@@ -110,7 +110,7 @@ def needs_new_answer(turn: Turn) -> bool:
     return turn.status == "completed" or (turn.status == "error" and turn.end_reason != "interrupted")
 
 
-def _can_ask_again(turn: Turn, undecided: Sequence[CallRecord]) -> bool:
+def _can_ask_again(turn: Turn, undecided: Sequence[Call]) -> bool:
     """Whether the model asked for these calls itself, none of them started, and none of a later round did."""
     own = {call.call_id for reply in turn.rounds for call in reply.calls}
     first = min(one.round for one in undecided)
@@ -119,13 +119,13 @@ def _can_ask_again(turn: Turn, undecided: Sequence[CallRecord]) -> bool:
     )
 
 
-def is_referred_to(call: CallRecord) -> bool:
+def is_referred_to(call: Call) -> bool:
     """Whether the model was given the name of the result, which is gone with its map."""
     name = call.reference or call.dead_reference
     return bool(name) and f"{{{{{name}" in call.shown
 
 
-def has_started(call: CallRecord, free_tools: Collection[str]) -> bool:
+def has_started(call: Call, free_tools: Collection[str]) -> bool:
     """Whether a call started, of a tool that may have effects."""
     return call.has_run and call.name not in free_tools
 

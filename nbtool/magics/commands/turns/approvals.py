@@ -127,7 +127,7 @@ def _waiting(context: CommandContext) -> list[tuple[Chat, Question]]:
 
 def _has_asked(chat: Chat, question: Question) -> bool:
     """Return whether a question is one of a turn of this chat, or of a sub-chat, and not only in its queue."""
-    return any(question.digest in turn.parking.questions for turn in chat.running_turns)
+    return any(question.digest in turn.state.questions for turn in chat.running_turns)
 
 
 def _select(context: CommandContext, id_: str, verb: str) -> tuple[Chat, Question]:
@@ -234,7 +234,7 @@ def _revoke(chat: Chat, selected: str) -> str:
 def _decide(context: CommandContext, chat: Chat, question: Question, decision: Decision, *, waits: bool) -> str:
     is_yes = isinstance(decision, Approved | Released)
     decided = f"{type(decision).__name__}: {describe_subject(request_event(question))}."
-    turn = next((turn for turn in chat.running_turns if question.digest in turn.parking.questions), None)
+    turn = next((turn for turn in chat.running_turns if question.digest in turn.state.questions), None)
 
     def decide() -> None:
         chat.approvals.decide(question.digest, decision, by=BY_COMMAND if is_yes else "%chat deny")
@@ -242,7 +242,7 @@ def _decide(context: CommandContext, chat: Chat, question: Question, decision: D
     if waits and turn:
         return f"{decided} {_wait_in_cell(context, turn, decide)}"
     decide()
-    return f"{decided} {BACKGROUND_NOTE if turn and turn.parking.is_parked else ''}".rstrip()
+    return f"{decided} {BACKGROUND_NOTE if turn and turn.state.is_parked else ''}".rstrip()
 
 
 def _wait_in_cell(context: CommandContext, turn: Turn, on_start: Callable[[], None]) -> str:
@@ -260,7 +260,7 @@ def _wait_in_cell(context: CommandContext, turn: Turn, on_start: Callable[[], No
 
 def _pending_note(context: CommandContext, turn: Turn) -> str:
     """Return which decisions a turn waits for, each question with its tool and its arguments."""
-    asked = [(chat, question) for chat, question in _waiting(context) if question.digest in turn.parking.questions]
+    asked = [(chat, question) for chat, question in _waiting(context) if question.digest in turn.state.questions]
     ids = " or ".join(question.digest[:SHOWN_DIGEST] for _, question in asked)
     shown = "".join(f"\n{_show_question(context, chat, question)}" for chat, question in asked)
     return f"The turn needs a decision: `%chat approve {ids}` or `%chat deny {ids}`.{shown}"

@@ -16,8 +16,8 @@ from nbtool.magics.names.recorded_result import recorded_result
 from nbtool.magics.names.result_binding import bind_reference, bind_value
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.text import with_article
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.references import Reference, parse
+from nbtool.turn_state import Call
 
 REPLACE = "--replace"
 TURN = "--turn"
@@ -76,7 +76,7 @@ def _where_object_is(chat_id: str) -> str:
     return "Its object is in the other kernel that has this chat open."
 
 
-def _call_of_lost_result(chat: Chat, name: str, turn_id: str) -> tuple[Turn, CallRecord] | None:
+def _call_of_lost_result(chat: Chat, name: str, turn_id: str) -> tuple[Turn, Call] | None:
     """Return the call of an earlier kernel whose result had this name, and its turn: the one with an id, if given."""
     turns = (turn for node in chat.tree.nodes() for turn in node.versions if turn.turn_id.startswith(turn_id))
     calls = ((turn, call) for turn in turns for call in turn.calls if call.dead_reference)

@@ -23,13 +23,13 @@ from nbtool.messages import ToolCall
 from nbtool.text import count_of, shorten
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.calls.call_run import run_call
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.calls.runtime import RunningCall, current_call
 from nbtool.tools.mcp.catalog.tool_list import server_label
 from nbtool.tools.mcp.questions.form import FormParameters, InvalidForm, form_parameters, secret_fields
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.sanitize import single_line, strip_controls
+from nbtool.turn_state import Call
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitRequestParams, ElicitResult
@@ -141,7 +141,7 @@ async def _fill_in(
     return cancel() if is_unanswered else decline()
 
 
-async def ask_form(call: RunningCall, tool: Tool, parameters: FormParameters) -> CallRecord:
+async def ask_form(call: RunningCall, tool: Tool, parameters: FormParameters) -> Call:
     """Run the call that is a form, during another one; a person who stops it withdraws the question."""
     values = dict(parameters.draft)
     form = ToolCall(tool.name, json.dumps(values), call_id=new_id("call"), args=values, runnable=True)

@@ -17,8 +17,8 @@ import pytest
 from nbtool import Approved, Chat, Denied
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
-from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.mcp import McpServers, mcp_servers
+from nbtool.turn_state import Call
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
@@ -75,9 +75,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[str], McpServers]]:
         servers.close()
 
 
-def use(
-    servers: McpServers, name: str, *answers: Decision, **arguments: Any
-) -> tuple[list[CallRecord], list[Question]]:
+def use(servers: McpServers, name: str, *answers: Decision, **arguments: Any) -> tuple[list[Call], list[Question]]:
     """Return the records of a turn with one call, and the forms that it showed."""
     forms: list[Question] = []
     remaining = list(answers)

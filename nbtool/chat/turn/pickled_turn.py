@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 from typing import Any
 
 from nbtool.errors import BadUsage, NbtoolError
 
 DATA = (
-    "prompt", "model", "cell_id", "turn_id", "status", "end_reason", "messages", "rounds", "usage", "stats", "log",
-    "event_times", "difference", "is_rerun", "_text",
+    "prompt", "model", "cell_id", "turn_id", "context", "log", "event_times", "difference", "is_rerun",
+    "_broken_status",
 )  # fmt: skip
 """The attributes of a turn that are data; threads, futures, listeners and approvers stay in their process."""
 
 
-def turn_state(turn: Any) -> dict[str, Any]:
+def pickled_turn(turn: Any) -> dict[str, Any]:
     """Return the data of a `Turn` that has ended.
 
     The objects that its calls returned are left out, as in the journal: their text is in the records, and they may be
@@ -29,11 +28,13 @@ def turn_state(turn: Any) -> dict[str, Any]:
             f"The turn {turn.turn_id} has not ended, so it cannot be copied or saved.",
             fix="Wait for it, or stop it: `%chat wait`, `%chat stop`.",
         )
-    calls = [replace(record, result=None) for record in turn.calls]
+    data = {name: getattr(turn, name) for name in DATA}
     return {
-        **{name: getattr(turn, name) for name in DATA}, "calls": calls, "error": _plain_error(turn.error),
+        **data,
+        "state": turn.state.without_results(),
+        "error": _plain_error(turn.error),
         "_kept_value": turn.value,
-    }  # fmt: skip
+    }
 
 
 def _plain_error(error: BaseException | None) -> BaseException | None:
