@@ -216,7 +216,7 @@ class TurnState:
         calls: in the order of the model's requests; those that a call made follow those of their round.
         questions: the ids of the calls with an open question, by its digest, oldest first.
         running: the calls whose tools run, by their ids.
-        is_parked: it runs on, although its cell has ended.
+        outlives_cell: it was parked: it goes on, or went on, after its cell had ended.
     """
 
     began: TurnStarted | None = None
@@ -227,7 +227,7 @@ class TurnState:
     notices: list[Notice] = field(default_factory=list)
     questions: dict[str, str] = field(default_factory=dict)
     running: dict[str, Call] = field(default_factory=dict, compare=False)
-    is_parked: bool = False
+    outlives_cell: bool = False
     _rounds: int = 0
     _by_id: dict[str, Call] = field(default_factory=dict, repr=False, compare=False)
     _requested: dict[str, tuple[int, ToolCall]] = field(default_factory=dict, repr=False, compare=False)
@@ -240,7 +240,7 @@ class TurnState:
             return self.ended.status
         if not self.questions:
             return "running"
-        return "parked" if self.is_parked else "waiting"
+        return "parked" if self.outlives_cell else "waiting"
 
     @property
     def is_waiting(self) -> bool:
@@ -323,10 +323,10 @@ class TurnState:
         self.began = event
 
     def _end(self, event: TurnEnded) -> None:
-        self.ended, self.is_parked = event, False
+        self.ended = event
 
     def _park(self, _: TurnParked) -> None:
-        self.is_parked = True
+        self.outlives_cell = True
 
     def _count_round(self, _: RequestStarted) -> None:
         self._rounds += 1

@@ -79,14 +79,14 @@ class TurnBuilder:
             BadUsage: one is; the message says how to decide or cancel it.
         """
         for turn in self.conversation.running_turns:
-            if turn.state.is_parked and (waiting := self.open_questions(turn)):
+            if turn.state.outlives_cell and (waiting := self.open_questions(turn)):
                 fix = f"First `%chat approve {waiting[0][:12]}`, `%chat deny {waiting[0][:12]}` or `%chat stop`."
                 asked = {event.digest: event for event in turn.log if isinstance(event, CallAsked)}
                 problem = (
                     f"A turn of this chat is parked and waits for a decision: {summarize_request(asked[waiting[0]])}"
                 )
                 raise BadUsage(problem, fix=fix)
-            if turn.state.is_parked:
+            if turn.state.outlives_cell:
                 raise BadUsage(
                     "A turn of this chat is running in the background.",
                     fix="`%chat wait` for it, or `%chat stop` it.",

@@ -193,7 +193,7 @@ def test_a_deadline_holds_in_a_running_cell_too() -> None:
     turn = ParkingChat().park(mode="ask", place=place, timeout=0.01)
 
     assert (turn.status, turn.calls[0].reason) == ("completed", "Nobody answered in time.")
-    assert not turn.state.is_parked
+    assert not turn.state.outlives_cell
 
 
 def test_a_flag_says_how_long_a_question_stays_open() -> None:
@@ -236,7 +236,7 @@ def test_after_the_end_of_the_kernel_a_parked_turn_is_reported_as_interrupted() 
     recalled = restore.restore_turn(list(parked.log))
 
     assert isinstance(recalled.error, restore.Interrupted)
-    assert (recalled.done.done(), recalled.state.is_parked) == (True, False)
+    assert (recalled.done.done(), recalled.status) == (True, "error")
     assert [call.status for call in recalled.calls] == ["not_run"]
     parked.abort()
 

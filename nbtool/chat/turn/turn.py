@@ -370,7 +370,7 @@ class Turn(CheckedAttributes):
                 self.model = event.model
             case CallAsked():
                 self._idle_when_asked[event.digest] = self._idle
-            case CallFinished() if self.state.is_parked and self.state.questions and self.state.is_thread_free:
+            case CallFinished() if self.state.outlives_cell and self.state.questions and self.state.is_thread_free:
                 _resolve(self._idle, self)
             case ReplyFinished():
                 self._current_deltas.clear()

@@ -242,7 +242,7 @@ def _decide(context: CommandContext, chat: Chat, question: Question, decision: D
     if waits and turn:
         return f"{decided} {_wait_in_cell(context, turn, decide)}"
     decide()
-    return f"{decided} {BACKGROUND_NOTE if turn and turn.state.is_parked else ''}".rstrip()
+    return f"{decided} {BACKGROUND_NOTE if turn and turn.state.outlives_cell else ''}".rstrip()
 
 
 def _wait_in_cell(context: CommandContext, turn: Turn, on_start: Callable[[], None]) -> str:
