@@ -367,13 +367,13 @@ class TurnState:
         return Call(event.call_id, event.name, arguments, event.round, requested.id if requested else "")
 
     def _ask(self, event: CallAsked) -> None:
-        self.questions[event.digest] = event.call_id
+        self.questions = {**self.questions, event.digest: event.call_id}  # a new one: other threads iterate over it
         if event.call_id not in self._by_id:  # a plugin asks, not a call
             self._approvals.add(event.call_id)
         self._change_call(event)
 
     def _decide(self, event: CallDecided) -> None:
-        self.questions.pop(event.digest, None)
+        self.questions = {digest: call for digest, call in self.questions.items() if digest != event.digest}
         self._change_call(event)
 
     def _finish_call(self, event: CallFinished) -> None:

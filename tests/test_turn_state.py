@@ -119,3 +119,13 @@ def test_nothing_changes_a_turn_after_its_end() -> None:
     end = TurnEnded("completed", "Done.", Usage(), 1, 1, 0.0)
 
     assert fold([BEGAN, REPLY, end, ended("c1"), QUESTION]) == fold([BEGAN, REPLY, end])
+
+
+def test_the_questions_that_another_thread_reads_do_not_change_under_it() -> None:
+    state = fold([BEGAN, REPLY, CallReady("c1", "pay", 1, "{}"), QUESTION])
+    read = iter(state.questions)
+    state.apply(CallAsked("c2", "run", "d2", "look", "{}"))
+    state.apply(CallDecided("c1", "run", "d1", "approved", "button"))
+
+    assert list(read) == ["d1"]
+    assert list(state.questions) == ["d2"]
