@@ -342,8 +342,11 @@ class TurnState:
             self._requested[call.call_id] = (len(self._requested), call)
 
     def _add_message(self, event: MessageAppended) -> None:
-        self.chain.append(event.message)
-        for result in event.message.results:
+        message = event.message or (self.replies[-1].message if self.replies else None)
+        if message is None:  # of a file that somebody else wrote
+            return
+        self.chain.append(message)
+        for result in message.results:
             if call := self._by_id.get(result.call_id):
                 call.images = result.media
 

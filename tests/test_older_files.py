@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 
@@ -14,13 +13,9 @@ from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.chat.conversation import restore
 from nbtool.chat.export import document
 from nbtool.chat.export.visibility import is_imported, shareable_events
-from nbtool.chat.journal import Journal, queries
-from nbtool.chat.recording.file import Recording
-from nbtool.chat.recording.key_part import NamedKind, Part, SingleKind
-from nbtool.chat.recording.serialize import deserialize_events
 from nbtool.chat.turn import Turn
 from nbtool.event_json import load_events
-from nbtool.events import Notice, ResolvedArgument, TurnEnded
+from nbtool.events import Notice, ResolvedArgument
 
 OLDER = Path(__file__).parent / "fixtures" / "before_typed_fields"
 
@@ -49,17 +44,6 @@ def test_a_notice_or_an_end_with_such_words_of_its_own_is_taken_by_its_field() -
     assert notice.topic == "length"
 
 
-def test_a_journal_is_read_with_its_whole_and_its_broken_turns(tmp_path: Path) -> None:
-    shutil.copy(OLDER / "journal.sqlite", tmp_path / "journal.sqlite")
-    journal = Journal(tmp_path / "journal.sqlite")
-    lines = journal.read(queries.list_turns)
-    turns = [restore.restore_turn(load_events(journal.events(line.turn_id))) for line in lines]
-
-    assert sorted((turn.status, turn.end_reason) for turn in turns) == [
-        ("completed", ""), ("completed", ""), ("error", "interrupted"),
-    ]  # fmt: skip
-
-
 def test_an_exported_conversation_is_read() -> None:
     tree = document.load_conversation((OLDER / "conversation.json").read_bytes())
 
@@ -67,28 +51,6 @@ def test_an_exported_conversation_is_read() -> None:
     assert [[call.status for call in node.turn.calls] for node in tree.active_path if node.turn] == [
         ["ok", "ok"], ["ok", "denied"],
     ]  # fmt: skip
-
-
-def test_a_recording_is_read_by_the_parts_of_its_keys_and_written_in_the_form_of_today(tmp_path: Path) -> None:
-    shutil.copy(OLDER / "recording.json", tmp_path / "recording.json")
-    recording = Recording(tmp_path / "recording.json", writes=True)
-    first, second = recording.turns()
-    recording.add(first)
-    written = json.loads((tmp_path / "recording.json").read_text())
-
-    assert {part.kind for part in second.key} == {*get_args(SingleKind), *get_args(NamedKind)} - {"version"}
-    assert first.key[Part("reads", "price", "LIMIT")] == "0c97b8287cf94563eddb"
-    assert second.key[Part("result", "head_1_result")] == "9b5f9627edadd3a19127"
-    assert written["nbtool_recording"] == 2
-    assert written["turns"][0]["key"]["tool"]["price"] == first.key[Part("tool", "price")]
-    assert Recording(tmp_path / "recording.json").turns() == (first, second)
-
-
-def test_the_turns_of_a_recording_can_be_replayed() -> None:
-    actual = [deserialize_events(turn) for turn in Recording(OLDER / "recording.json").turns()]
-
-    assert [events[-1].text for events, _ in actual if isinstance(events[-1], TurnEnded)] == ["It costs 10.", "Sent."]
-    assert [sum(call.has_value or call.again for call in calls.values()) for _, calls in actual] == [2, 1]
 
 
 def recalled(name: str) -> Turn:

@@ -74,7 +74,8 @@ class Requests:
         finally:
             if not context.is_prevented:
                 self.turn.chain.append(context.message)
-                await self.turn.emit(MessageAppended(context.message))
+                is_reply = bool(self.outcome.rounds) and context.message is self.outcome.rounds[-1].message
+                await self.turn.emit(MessageAppended(None if is_reply else context.message))
 
     async def _use_recorded_reply(self, reply: Reply) -> Reply:
         """Use an earlier reply instead of a request: append it to the chain, and send nothing."""
@@ -82,8 +83,8 @@ class Requests:
         turn.meter.rounds += 1
         await turn.emit(RequestStarted(turn.meter.rounds, given=True))
         self.outcome.rounds.append(reply)
-        await self.append(reply.message)
         await self._finish(turn.meter.rounds, reply, 0.0)
+        await self.append(reply.message)
         return reply
 
     async def _prepare(self, purpose: RequestPurpose) -> RequestContext:
@@ -126,9 +127,9 @@ class Requests:
             reply = builder.reply()
             reply = replace(reply, usage=turn.meter.add(reply.usage))
             self.outcome.rounds.append(reply)
+            await self._finish(request.round, reply, monotonic() - start)
             if reply.message.parts or reply.complete:
                 await self.append(without_calls(reply.message) if purpose.is_final else reply.message)
-            await self._finish(request.round, reply, monotonic() - start)
         return reply
 
     async def _finish(self, round: int, reply: Reply, seconds: float) -> None:

@@ -8,7 +8,7 @@ of its first call, an outcome with the next request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from nbtool.chat.journal import TurnWriter
@@ -49,9 +49,11 @@ class EventSink:
         self._deferred: list[Event] = []
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
+        self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._done.set_result(None)
 
-    async def emit(self, event: Event) -> None:
-        """Emit an event; returns when it is on disk, or at once if it is deferred.
+    def emit(self, event: Event) -> Awaitable[None]:
+        """Emit an event; what is returned is done when it is on disk, or at once if it is deferred.
 
         Raises:
             asyncio.CancelledError: the turn has ended.
@@ -60,14 +62,15 @@ class EventSink:
         if self._is_closed:
             raise asyncio.CancelledError("The turn has ended.")
         self._is_closed = kind is TurnEnded
+        if kind not in DELTAS and kind not in self._deferrable:
+            return self._flush(event)
         if kind is CallDelta and not self._deferred:
-            self._dispatch(event)  # fast path: frequent, and not journalled
+            self._dispatch(event)  # frequent, and not journalled
         elif kind in DELTAS:
-            await self._emit_delta(event)
-        elif kind in self._deferrable:
-            self._defer(event)
+            return self._emit_delta(event)
         else:
-            await self._flush(event)
+            self._defer(event)
+        return self._done
 
     async def _emit_delta(self, delta: Event) -> None:
         """Emit a delta: dispatched at once, and written to disk periodically."""

@@ -119,7 +119,7 @@ class RepeatedQuestion:
     edited: str = field(default="", metadata=TEXT)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class CallAsked:
     """An approval question was queued: may this call run, or may this result be sent to the model?
 

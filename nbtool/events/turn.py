@@ -108,9 +108,9 @@ class ReplyFinished:
 
 @dataclass(slots=True)
 class MessageAppended:
-    """A message was appended to the turn's chain."""
+    """A message was appended to the turn's chain; None stands for the reply that has just finished, as it is."""
 
-    message: Message = field(metadata=NESTED)
+    message: Message | None = field(default=None, metadata=NESTED)
     kind: Literal["message_appended"] = field(default="message_appended", metadata=OWN)
 
 

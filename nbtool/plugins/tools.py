@@ -103,11 +103,12 @@ class ToolCalling:
         """Run every call of the reply and append all results in one message, whatever their outcome."""
         for part in (part for part in reply.reply.message.parts if isinstance(part, ProviderCall)):
             self.runtime.sources.note_provider_tool(part.tool, reply.round)
-        calls = tuple(call.copy() for call in reply.reply.calls)
+        calls = reply.reply.calls
         if not calls:
             return
-        copies = tuple(call.copy() for call in calls)
-        await self._hooks.call_all("on_before_calls", CallsContext(reply.turn, reply.round, copies))
+        if self._hooks.get("on_before_calls"):
+            copies = tuple(call.copy() for call in calls)
+            await self._hooks.call_all("on_before_calls", CallsContext(reply.turn, reply.round, copies))
         remaining = reply.turn.meter.remaining_calls()
         if reply.reply.stop_reason == "calls":
             remaining = len(calls)  # none of them runs, so they do not count toward the limit
@@ -116,12 +117,13 @@ class ToolCalling:
         calls_of_turn = self.runtime.state.calls
         first = len(calls_of_turn)
         self.runtime.run_nested = partial(self._run_nested, reply)
-        running = [
-            asyncio.ensure_future(self._run(call, reply, self.runtime, is_over_limit=index >= remaining, slot=slot))
+        work = [
+            self._run(call, reply, self.runtime, is_over_limit=index >= remaining, slot=slot)
             for index, (call, slot) in enumerate(zip(calls, make_slots(len(calls)), strict=True))
         ]
+        running = [asyncio.ensure_future(one) for one in work] if len(work) > 1 else []
         try:
-            await asyncio.gather(*running)
+            await (asyncio.gather(*running) if running else work[0])
         except BaseException:  # the round ends early: the turn was stopped, or a plugin failed
             await shield_until_done(self._stop(running, reply, calls))
             raise
@@ -206,7 +208,8 @@ class ToolCalling:
     async def _run_call(
         self, call: ToolCall, reply: ReplyContext, runtime: ToolRuntime, *, is_over_limit: bool, slot: CallSlot
     ) -> Call:
-        context = CallContext(reply.turn, reply.round, call.copy())
+        is_watched = self._hooks.get("on_call_start") or self._hooks.get("on_call_end")
+        context = CallContext(reply.turn, reply.round, call.copy() if is_watched else call)
         await self._hooks.call_all("on_call_start", context)
         if is_over_limit:
             reason = CALL_LIMIT_REACHED.format(calls=count_of(reply.turn.limits.call_limit, "tool call"))

@@ -38,7 +38,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "no such module: fts5": "SQLite has no code for it",
         "_LIST": "a statement, which SQLite keeps as it was given",
     },
-    "chat/recording/key_part.py": {"tool mode": "a label of older files"},
     "event_upgrade.py": {
         "_IMPORTED": "frozen words of older files",
         "_INTERRUPTED": "frozen words of older files",

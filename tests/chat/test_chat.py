@@ -144,7 +144,7 @@ def test_a_turn_can_be_iterated_and_gives_every_event_in_order() -> None:
         return [event.kind async for event in Chat(wire=ScriptedWire(["Hi."])).start("Hello")]
 
     assert asyncio.run(main()) == [
-        "turn_started", "request_started", "text_delta", "reply_end", "message_appended", "reply_finished",
+        "turn_started", "request_started", "text_delta", "reply_end", "reply_finished", "message_appended",
         "turn_ended",
     ]  # fmt: skip
 
@@ -279,7 +279,7 @@ def test_a_plugin_that_receives_events_receives_all_of_them_with_their_turn() ->
 
     assert {turn_id for turn_id, _ in captured} == {turn.turn_id}
     assert [kind for _, kind in captured] == [
-        "turn_started", "request_started", "text_delta", "reply_end", "message_appended", "reply_finished",
+        "turn_started", "request_started", "text_delta", "reply_end", "reply_finished", "message_appended",
         "turn_ended",
     ]  # fmt: skip
 

@@ -17,7 +17,6 @@ from nbtool.events import CallAsked, CallReady, TurnStarted
 from nbtool.magics.cell.approver import input_prompt
 from nbtool.messages import user
 from nbtool.tools.approval import Question
-from nbtool.tools.calls.approval_request import request_event
 from tests.magics.commands.saying import run_command
 from tests.magics.parking import ParkingChat
 from tests.resolved import plain
@@ -45,7 +44,7 @@ def by_approvals(shell: Any, capsys: Any) -> str:
 def feed_question(sink: Callable[[Any], object]) -> None:
     sink(TurnStarted("t", "m", user("Go"), 1.0))
     sink(CallReady("c1", "say", 1, '{"text": "hi"}', {"text": plain('"hi"')}))
-    sink(request_event(QUESTION))
+    sink(QUESTION.asked())
 
 
 def in_a_terminal(_shell: Any, _capsys: Any) -> str:
@@ -87,9 +86,8 @@ def test_what_a_question_says_reaches_the_page_field_by_field() -> None:
     of_question = {field.name for field in fields(Question)}
     of_event = {field.name for field in fields(CallAsked)} - {"kind"}
 
-    # previews are `glances` of an event; a person's rule decides who may answer, and its denial says so; the context
-    # is for approvers that are code
-    assert of_question - of_event == {"arguments", "remember_keys", "previews", "person_rule", "context"}
+    # a person's rule decides who may answer, and its denial says so; the context is for approvers that are code
+    assert of_question - of_event - {"kind"} == {"arguments", "remember_keys", "person_rule", "context"}
     assert of_event - set(QuestionData.__annotations__) == {
         "call_id",
         "resolved",
@@ -102,7 +100,7 @@ def test_a_call_that_is_asked_about_has_the_name_of_the_tool_that_a_user_knows()
     transcript = Transcript()
 
     transcript.feed(TurnStarted("t", "m", user("Go"), 1.0))
-    transcript.feed(request_event(replace(QUESTION, qualified_name="server.say")))
+    transcript.feed(replace(QUESTION, qualified_name="server.say").asked())
 
     block: Any = transcript.block("c1")
     assert block["name"] == "server.say"

@@ -33,9 +33,9 @@ def test_every_event_is_a_line_and_fragments_are_joined(tmp_path: Path) -> None:
 
     actual = lines(path)
     assert [line["kind"] for line in actual if line["kind"] not in ("call_progress",)] == [
-        "turn_started", "request_started", "call_delta", "reply_end", "message_appended", "reply_finished",
+        "turn_started", "request_started", "call_delta", "reply_end", "reply_finished", "message_appended",
         "call_ready", "call_started", "call_finished", "message_appended",
-        "request_started", "text_delta", "reply_end", "message_appended", "reply_finished", "turn_ended",
+        "request_started", "text_delta", "reply_end", "reply_finished", "message_appended", "turn_ended",
     ]  # fmt: skip
     assert {line["turn_id"] for line in actual} == {turn.turn_id}
     assert [line["arguments"] for line in actual if line["kind"] == "call_delta"] == ['{"n": 21}']

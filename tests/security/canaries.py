@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -53,7 +54,9 @@ def all_types() -> list[type]:
 
 @cache
 def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(kind, {**vars(typing), **vars(events), **vars(messages)})
+    return get_type_hints(
+        kind, {**vars(typing), **vars(sys.modules[kind.__module__]), **vars(events), **vars(messages)}
+    )
 
 
 def hint_of(kind: type, name: str) -> Any:

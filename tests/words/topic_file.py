@@ -24,6 +24,7 @@ CHANGING = (
     (r"\b\d+(\.\d+)? (ms|s)\b(?= ago|,|;| ·| \(| after|$)", "TIME"),
     (r" \(\+ \d+(\.\d+)? (ms|s) waiting for you\)", ""),
     (r"\b\d\d,\d{3}\b(?= bytes|\.| of)", "N"),
+    (r"\b\d,\d{3}(?= bytes of it are free)", "N"),
 )
 """What is different each time, and what stands in its place."""
 

@@ -173,7 +173,8 @@ class CallFolds:
 
     def _message_appended(self, event: MessageAppended) -> list[Patch]:
         """Mark which images of a result were sent to the model; a journal has only those."""
-        entries = ((result, self._blocks.entries.get(result.call_id)) for result in event.message.results)
+        results = event.message.results if event.message else ()
+        entries = ((result, self._blocks.entries.get(result.call_id)) for result in results)
         return [
             patch
             for result, entry in entries

@@ -21,6 +21,7 @@ from nbtool.chat.journal.log_owner import record_owner
 from nbtool.chat.journal.replacement import Change, OpenFile, unfinished_rows
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.sidecar import is_recorded, read_in_sidecars
+from nbtool.chat.journal.turn_table import note_event
 from nbtool.errors import JournalError
 from nbtool.threadless import suspension
 
@@ -67,6 +68,7 @@ class Store:
         self._file = OpenFile(None, None)
         self._carried: list[Row] = []  # of a file that was deleted or replaced, to be written to the next one
         self._change: Change = "unchanged"
+        self._aside: Path | None = None
         self._stop_retries = threading.Event()
         self._deciding = threading.Lock()  # whether a batch is committed or abandoned
         self._is_abandoned = False
@@ -111,7 +113,7 @@ class Store:
             with closing(schema.connect(None)) as empty:
                 return query(empty)
         try:
-            self.change(lambda _: None).result(seconds)  # migrates the tables, too
+            self.change(lambda _: None).result(seconds)  # creates the tables, too
         except TimeoutError:
             raise
         except schema.DISK_ERRORS:
@@ -130,6 +132,11 @@ class Store:
         """Return what happened to the file since the last time that this was asked."""
         change, self._change = self._change, "unchanged"
         return change
+
+    def take_aside(self) -> Path | None:
+        """Return where a file of an earlier build was moved since the last time that this was asked."""
+        aside, self._aside = self._aside, None
+        return aside
 
     def abandon(self) -> set[Future[None]]:
         """Let every waiting write fail; return those that are being committed, which can still reach the file."""
@@ -255,13 +262,16 @@ class Store:
                 "INSERT INTO events (at, chat_id, turn_id, kind, body) VALUES (?, ?, ?, ?, ?)",
                 (row.at, row.chat_id, row.turn_id, row.kind, body),
             )
-            save(connection, inserted.lastrowid or 0, contents)
+            seq = inserted.lastrowid or 0
+            save(connection, seq, contents)
+            note_event(connection, row, seq)
 
     def _open(self) -> JournalConnection:
         if self._connection and self.path:
             self._leave_changed_file(self._connection, self.path)
         if self._connection is None:
             self._known_chats.clear()
+            self._aside = (schema.keep_aside(self.path) if self.path else None) or self._aside
             connection = schema.connect(self.path)
             try:
                 if self.path:

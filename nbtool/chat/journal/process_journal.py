@@ -276,7 +276,16 @@ class Journal:
             self._store.write(rows)
 
     def _report_change(self) -> None:
-        """Warn each time that the file was found deleted or replaced; nothing of the former file can be read here."""
+        """Warn of a file of an earlier build, and each time that the file was found deleted or replaced.
+
+        Nothing of the former file can be read here.
+        """
+        if aside := self._store.take_aside():
+            report_warning(
+                f"The journal {settings.display_path(self.path)} was written by an earlier build, and is kept as"
+                f" {aside.name}; a new one begins.",
+                is_repeated=True,
+            )
         if (change := self._store.take_change()) != "unchanged":
             goes_on = "a new file" if change == "deleted" else "the file that is there now"
             text = (

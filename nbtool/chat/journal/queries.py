@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,9 +12,6 @@ from nbtool.errors import JournalError, UnreadableEvent
 from nbtool.event_json import load_event
 from nbtool.events import Event, TurnEnded, TurnStarted
 from nbtool.ids import short_id
-
-MAX_COUNTED = 10_000
-"""Events of one chat that are read to count its turns; a chat with more has at least as many turns as were found."""
 
 MAX_LATEST = 50
 """The latest chats of a notebook among which the one of its cells is searched."""
@@ -25,19 +22,10 @@ MAX_TURNS = 100_000
 MAX_EVENTS = 1_000_000
 """Maximum events of one chat that are read at once."""
 
-MAX_SCANNED = 50_000
-"""Events among which turns are searched at a time, forwards: backwards, a file is read without reading ahead."""
-
-_FIRST = -(2**63)
-"""The lowest number of an event in SQLite."""
-
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """One chat of the journal; times are seconds since the epoch, `title` is the first prompt.
-
-    `has_more` says that only a part of its turns was counted.
-    """
+    """One chat of the journal; times are seconds since the epoch, `title` is the first prompt."""
 
     chat_id: str
     began: float
@@ -45,7 +33,6 @@ class ChatRow:
     turns: int
     notebook: str
     title: str
-    has_more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +96,7 @@ def _parse_rows(connection: sqlite3.Connection, rows: list[tuple[Any, Any, Any]]
 
 def chats_of_turn(connection: sqlite3.Connection, begin: str) -> list[str]:
     """Return the chats that have a turn whose id has this prefix; at most two."""
-    query = "SELECT DISTINCT chat_id FROM events WHERE turn_id >= ? AND turn_id < ? AND chat_id != '' LIMIT 2"
+    query = "SELECT DISTINCT chat_id FROM turns WHERE turn_id >= ? AND turn_id < ? AND chat_id != '' LIMIT 2"
     return [str(chat_id) for (chat_id,) in connection.execute(query, (begin, f"{begin}\U0010ffff")).fetchall()]
 
 
@@ -149,11 +136,9 @@ def last_cell_chat(connection: sqlite3.Connection, notebook: str, before: float)
 
 
 def _is_of_cells(connection: sqlite3.Connection, chat_id: Any) -> bool:
-    query = "SELECT seq FROM events WHERE chat_id = ? AND kind = 'turn_started' ORDER BY seq LIMIT 1"
+    query = "SELECT key FROM turns WHERE chat_id = ? ORDER BY began LIMIT 1"
     row = connection.execute(query, (chat_id,)).fetchone()
-    body = connection.execute("SELECT body FROM events WHERE seq = ?", row).fetchone() if row else None
-    first = raw_event(connection, row[0], body[0]) if body else None  # as data: the events' types are slow to load
-    return bool(first and first.get("cell_id"))
+    return bool(row and row[0])
 
 
 def event_times(connection: sqlite3.Connection, turn_id: str) -> list[tuple[float, Event]]:
@@ -164,27 +149,19 @@ def event_times(connection: sqlite3.Connection, turn_id: str) -> list[tuple[floa
     return [(at, one) for at, one in parsed if one is not None]
 
 
-def starts(connection: sqlite3.Connection, turn_id: str) -> list[Event]:
-    """Return the start of a turn, as the only event; none if it is not there."""
-    query = "SELECT seq, body FROM events WHERE turn_id = ? AND kind = 'turn_started' ORDER BY seq LIMIT 1"
-    parsed = (parse_event(connection, seq, body) for seq, body in connection.execute(query, (turn_id,)).fetchall())
-    return [one for one in parsed if one is not None]
-
-
 def count_chats(connection: sqlite3.Connection) -> list[int]:
     """Return the number of chats, as the only row."""
-    return [int(connection.execute(f"{_CHAT_IDS} SELECT count(chat_id) FROM ids").fetchone()[0])]
+    return [int(connection.execute("SELECT count(*) FROM chats").fetchone()[0])]
 
 
-def list_chats(connection: sqlite3.Connection, count: int, max_counted: int = MAX_COUNTED) -> list[ChatRow]:
+def list_chats(connection: sqlite3.Connection, count: int) -> list[ChatRow]:
     """Return the latest `count` chats, the latest first."""
-    query = f"""
-        {_CHAT_IDS} SELECT chat_id, coalesce(notebook, ''),
-            (SELECT min(seq) FROM events WHERE events.chat_id = ids.chat_id),
-            (SELECT max(seq) FROM events WHERE events.chat_id = ids.chat_id) AS latest
-        FROM ids LEFT JOIN chats USING (chat_id) WHERE chat_id IS NOT NULL ORDER BY latest DESC LIMIT ?
+    query = """
+        SELECT chat_id, notebook, (SELECT min(seq) FROM events WHERE events.chat_id = chats.chat_id),
+            (SELECT max(seq) FROM events WHERE events.chat_id = chats.chat_id) AS latest
+        FROM chats WHERE latest IS NOT NULL ORDER BY latest DESC LIMIT ?
     """
-    return [_chat_row(connection, max_counted, *row) for row in connection.execute(query, (count,)).fetchall()]
+    return [_chat_row(connection, *row) for row in connection.execute(query, (count,)).fetchall()]
 
 
 def notebooks_of(connection: sqlite3.Connection, chat_ids: Iterable[str]) -> list[tuple[str, str]]:
@@ -194,56 +171,34 @@ def notebooks_of(connection: sqlite3.Connection, chat_ids: Iterable[str]) -> lis
     return [(chat_id, str(row[0])) for chat_id, row in found if row]
 
 
-_CHAT_IDS = """
-    WITH RECURSIVE ids (chat_id) AS (
-        SELECT min(chat_id) FROM events UNION ALL
-        SELECT (SELECT min(chat_id) FROM events WHERE events.chat_id > ids.chat_id) FROM ids WHERE chat_id IS NOT NULL
-    )
-"""
-"""The ids of all chats, by one seek in the index for each (https://sqlite.org/lang_with.html, "Recursive")."""
-
-
-def _chat_row(
-    connection: sqlite3.Connection, max_counted: int, chat_id: Any, notebook: Any, first: int, latest: int
-) -> ChatRow:
-    query = "SELECT turn_id, kind, seq FROM events WHERE chat_id = ? ORDER BY seq LIMIT ?"
-    rows = connection.execute(query, (chat_id, max_counted + 1)).fetchall()
-    turns = {turn_id for turn_id, _, _ in rows[:max_counted] if turn_id}
-    began = next((seq for _, kind, seq in rows if kind == "turn_started"), None)
+def _chat_row(connection: sqlite3.Connection, chat_id: Any, notebook: Any, first: int, latest: int) -> ChatRow:
+    query = "SELECT count(*), min(began) FROM turns WHERE chat_id = ?"
+    turns, began = connection.execute(query, (chat_id,)).fetchone()
     times = (_time_of(connection, first), _time_of(connection, latest))
-    return ChatRow(
-        str(chat_id), *times, len(turns), str(notebook), _title(connection, began), has_more=len(rows) > max_counted
-    )
+    return ChatRow(str(chat_id), *times, turns, str(notebook), _title(connection, began))
 
 
 def _time_of(connection: sqlite3.Connection, seq: int) -> float:
     return as_number(connection.execute("SELECT at FROM events WHERE seq = ?", (seq,)).fetchone()[0])
 
 
-def list_turns(connection: sqlite3.Connection, max_turns: int = MAX_TURNS, scanned: int = MAX_SCANNED) -> list[TurnRow]:
+def list_turns(connection: sqlite3.Connection, max_turns: int = MAX_TURNS) -> list[TurnRow]:
     """Return the turns of all chats, in the order of their start; of more than `max_turns` the latest."""
-    lines: list[TurnRow | None] = []
-    last = connection.execute("SELECT max(seq) FROM events").fetchone()[0]
-    while isinstance(last, int) and len(lines) < max_turns:
-        first = max(last - scanned + 1, _FIRST)
-        lines[:0] = _turns_between(connection, first, last)
-        last = connection.execute("SELECT max(seq) FROM events WHERE seq < ?", (first,)).fetchone()[0]
-    return [line for line in lines[-max_turns:] if line is not None]
-
-
-def _turns_between(connection: sqlite3.Connection, first: int, last: int) -> Iterator[TurnRow | None]:
-    """Yield the turns that started between two events, None for one that cannot be read."""
     query = """
-        SELECT began.chat_id, coalesce(notebook, ''),
+        SELECT latest.chat_id, coalesce(notebook, ''),
             began.seq, began.body, began.seq NOT IN (SELECT seq FROM places),
             ended.seq, ended.body, ended.seq NOT IN (SELECT seq FROM places)
-        FROM events AS began LEFT JOIN chats USING (chat_id) LEFT JOIN events AS ended ON ended.seq = (
-            SELECT max(seq) FROM events AS later WHERE later.turn_id = began.turn_id AND later.kind = 'turn_ended')
-        WHERE began.kind = 'turn_started' AND began.seq BETWEEN ? AND ? ORDER BY began.seq
+        FROM (SELECT * FROM turns ORDER BY began DESC LIMIT ?) AS latest
+            JOIN events AS began ON began.seq = latest.began LEFT JOIN events AS ended ON ended.seq = latest.ended
+            LEFT JOIN chats ON chats.chat_id = latest.chat_id
+        ORDER BY began.seq
     """
-    for chat_id, notebook, *columns in connection.execute(query, (first, last)):
+    lines: list[TurnRow] = []
+    for chat_id, notebook, *columns in connection.execute(query, (max_turns,)):
         began, ended = (parse_event(connection, *row) for row in (columns[:3], columns[3:]))
-        yield _turn_row(str(chat_id), str(notebook), began, ended)
+        if line := _turn_row(str(chat_id), str(notebook), began, ended):
+            lines.append(line)
+    return lines
 
 
 def raw_event(connection: sqlite3.Connection, seq: int, body: Any) -> dict[str, Any] | None:

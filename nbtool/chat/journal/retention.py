@@ -92,8 +92,7 @@ def vacuum(
 ) -> VacuumResult:
     """Delete turns beyond the retention and redundant deltas, and make the file smaller, in slices.
 
-    `between` is called after each slice with the seconds to wait. A file that an earlier version created keeps its free
-    pages, for later turns, until `rewrite` rewrites the whole file.
+    `between` is called after each slice with the seconds to wait. `rewrite` rewrites the whole file.
     """
     before = _size(connection)
     turns = _run(
@@ -120,9 +119,10 @@ def erase(connection: sqlite3.Connection, id_: str = "") -> int:
     def drop() -> int:
         turns = _count(connection)
         if id_:
-            connection.execute("DELETE FROM events WHERE chat_id = ? OR turn_id = ?", (id_, id_))
+            for table in ("events", "turns"):
+                connection.execute(f"DELETE FROM {table} WHERE chat_id = ? OR turn_id = ?", (id_, id_))
         else:
-            for table in ("events", "places", "contents", "chats"):
+            for table in ("events", "turns", "places", "contents", "chats"):
                 connection.execute(f"DELETE FROM {table}")
         return turns - _count(connection)
 
@@ -177,10 +177,14 @@ def _drop_older(connection: sqlite3.Connection, days: float | None) -> Iterator[
 
 
 def _drop_oldest(connection: sqlite3.Connection, megabytes: float | None) -> Iterator[int]:
-    query = "SELECT turn_id, max(seq) FROM events WHERE turn_id != '' GROUP BY turn_id ORDER BY max(seq) LIMIT ?"
+    query = """
+        SELECT turn_id, max(seq) FROM events WHERE turn_id != '' GROUP BY turn_id HAVING max(seq) <= ?
+        ORDER BY max(seq) LIMIT ?
+    """
+    (latest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()
     dropped = 1
     while dropped and megabytes is not None:
-        turns, dropped = connection.execute(query, (LISTED,)).fetchall(), 0
+        turns, dropped = connection.execute(query, (latest, LISTED)).fetchall(), 0
         for begin in range(0, len(turns), TURNS):
             if _size(connection) - _free(connection) <= megabytes * 1_000_000:
                 return
@@ -201,6 +205,7 @@ def _drop_turns(connection: sqlite3.Connection, turns: list[tuple[Any, int]]) ->
             rows = connection.execute(query, (last,)).fetchall()
             if rows and rows[-1][:2] == (turn_id, last):
                 _drop_events(connection, [row[1:] for row in rows])
+                connection.execute("DELETE FROM turns WHERE turn_id = ?", (turn_id,))
                 dropped += 1
         return dropped
 

@@ -1,12 +1,13 @@
-"""The tables of the journal, their migrations, and safe opening of files."""
+"""The tables of the journal, and safe opening of files."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
+from nbtool.chat.journal import turn_table
 from nbtool.chat.journal.durability import JournalConnection
 from nbtool.chat.journal.filesystem import is_network_path
 from nbtool.chat.journal.log_owner import RECORD, check_owner, forget_owner
@@ -36,9 +37,8 @@ _LOCK = "-lock"
 
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
-_MIGRATIONS = (
-    """
-    CREATE TABLE IF NOT EXISTS events (
+TABLES = f"""
+    CREATE TABLE events (
         seq INTEGER PRIMARY KEY,
         at REAL NOT NULL,
         chat_id TEXT NOT NULL,
@@ -46,10 +46,9 @@ _MIGRATIONS = (
         kind TEXT NOT NULL,
         body TEXT NOT NULL
     );
-    CREATE INDEX IF NOT EXISTS events_of_turn ON events (turn_id, seq);
-    """,
-    """
-    CREATE INDEX IF NOT EXISTS events_of_chat ON events (chat_id, seq);
+    CREATE INDEX events_of_turn ON events (turn_id, seq);
+    CREATE INDEX events_of_chat ON events (chat_id, seq);
+    {turn_table.TURN_TABLE}
     CREATE TABLE chats (chat_id TEXT PRIMARY KEY, began REAL NOT NULL, notebook TEXT NOT NULL);
     CREATE TABLE contents (hash TEXT PRIMARY KEY, data NOT NULL);
     CREATE TABLE places (
@@ -59,20 +58,20 @@ _MIGRATIONS = (
         PRIMARY KEY (seq, path)
     ) WITHOUT ROWID;
     CREATE INDEX places_of_content ON places (hash);
-    """,
-)
-VERSION = len(_MIGRATIONS)
-"""The version of the tables, stored in the file as `user_version`."""
+"""
+
+VERSION = 3
+"""The version of the tables, stored in the file as `user_version`. No release wrote another one."""
 
 
-def connect(path: Path | None, migrations: tuple[str, ...] = _MIGRATIONS) -> JournalConnection:
-    """Open a journal for writing; create or migrate it if necessary. None is one in memory.
+def connect(path: Path | None, tables: str = TABLES) -> JournalConnection:
+    """Open a journal for writing; create it if necessary. None is one in memory.
 
     On a network file system the rollback journal is used in place of the write-ahead log, which needs memory that all
     writers share (https://www.sqlite.org/wal.html, "Disadvantages").
 
     Raises:
-        JournalError: the file is damaged, was written by a newer nbtool, contains code, or lies beside the log of
+        JournalError: the file is damaged, was written by another build, contains code, or lies beside the log of
             another one; it is left unchanged.
         sqlite3.Error: it cannot be opened or written.
         OSError: it cannot be created.
@@ -92,7 +91,7 @@ def connect(path: Path | None, migrations: tuple[str, ...] = _MIGRATIONS) -> Jou
     )
     try:
         _set(connection, "DELETE" if path and is_network_path(path) else "WAL")
-        _migrate(connection, migrations)
+        _create_tables(connection, tables)
     except BaseException:
         connection.close()
         raise
@@ -105,7 +104,7 @@ def open_to_read(path: Path, *, check: bool = False, busy_seconds: float = BUSY_
     A statement waits for a lock of another process for at most `busy_seconds`.
 
     Raises:
-        JournalError: the file is damaged (only detected with `check`), was written by a newer nbtool, contains code, or
+        JournalError: the file is damaged (only detected with `check`), was written by another build, contains code, or
             lies beside the log of another one.
         sqlite3.Error: it is not a database, or cannot be opened.
     """
@@ -116,10 +115,9 @@ def open_to_read(path: Path, *, check: bool = False, busy_seconds: float = BUSY_
     connection.text_factory = _decoded
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
-        if (file_version := version(connection)) > VERSION:
-            raise JournalError(
-                f"The journal {display_path(path)} was written by a newer nbtool (format {file_version})."
-            )
+        if (file_version := version(connection)) not in (0, VERSION):
+            which = "a newer nbtool" if file_version > VERSION else "an earlier build"
+            raise JournalError(f"The journal {display_path(path)} was written by {which} (format {file_version}).")
         _refuse_code(connection, path)
         if check and (damage := _find_damage(connection)):
             raise JournalError(
@@ -186,19 +184,54 @@ def _set(connection: JournalConnection, mode: str) -> None:
     connection.has_log = actual_mode == "wal"
 
 
-def _migrate(connection: sqlite3.Connection, migrations: tuple[str, ...]) -> None:
-    if version(connection) == len(migrations):
+def _create_tables(connection: sqlite3.Connection, tables: str) -> None:
+    if version(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for number in range(version(connection), len(migrations)):
-            for statement in filter(str.strip, migrations[number].split(";")):
+        if not version(connection):  # another process may have created them meanwhile
+            for statement in filter(str.strip, tables.split(";")):
                 connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK") if connection.in_transaction else None
         raise
+
+
+def keep_aside(path: Path) -> Path | None:
+    """Move a journal of an earlier build aside, whole, and return where it is; None if there is none of one.
+
+    Raises:
+        sqlite3.Error: it is locked, or is no database.
+        OSError: it cannot be moved.
+    """
+    from filelock import FileLock  # noqa: PLC0415 - only where there is a file of an earlier build
+
+    if not path.exists() or not path.stat().st_size or not 0 < _version_of(path) < VERSION:
+        return None
+    with FileLock(path.with_name(path.name + _LOCK), timeout=BUSY_SECONDS, mode=0o600):
+        former = _version_of(path)
+        if not 0 < former < VERSION:  # another process has moved it meanwhile
+            return None
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA journal_mode = DELETE")  # what is in its log is written to it
+        aside = path.with_name(f"{path.stem}.format{former}{path.suffix}")
+        number = 1
+        while aside.exists():
+            number += 1
+            aside = path.with_name(f"{path.stem}.format{former}-{number}{path.suffix}")
+        path.rename(aside)
+        forget_owner(path)
+        return aside
+
+
+def _version_of(path: Path) -> int:
+    uri = f"{path.absolute().as_uri()}?{_read_only_uri(path)}"
+    with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        return version(connection)
 
 
 def _find_damage(connection: sqlite3.Connection, seconds: float = CHECK_SECONDS, max_bytes: int = MAX_CHECKED) -> str:

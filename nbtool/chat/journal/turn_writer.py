@@ -10,7 +10,16 @@ from nbtool.chat.journal.process_journal import Journal
 from nbtool.chat.journal.redaction import with_secrets_hidden
 from nbtool.clock import monotonic
 from nbtool.event_filter import EventFilter, is_withdrawal
-from nbtool.events import CallDecided, CallFinished, CallProgress, CallStarted, Event, TextDelta, ThinkingDelta
+from nbtool.events import (
+    CallDecided,
+    CallFinished,
+    CallProgress,
+    CallStarted,
+    Event,
+    ReplyFinished,
+    TextDelta,
+    ThinkingDelta,
+)
 
 FLUSH_SECONDS = 1.0
 """Seconds that text deltas and the output of running calls are buffered before they are written."""
@@ -78,6 +87,8 @@ class TurnWriter:
         """Return what has to be written now: the buffer, then these events."""
         self._flush_text()
         for event in events:
+            if isinstance(event, ReplyFinished):  # it has the text of its deltas that are not written yet
+                self._pending = [one for one in self._pending if not isinstance(one, _Prose)]
             self._withhold(event)
         if events and all(isinstance(event, CallProgress) for event in events) and not self._is_due():
             return []

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from nbtool.audience import FREE, NESTED, OWN, TEXT
-from nbtool.chat.recording.key_part import Part, dump_parts, load_labelled, load_parts
+from nbtool.chat.recording.key_part import Part, dump_parts, load_parts
 from nbtool.chat.recording.lock import file_lock
 from nbtool.errors import BadRecording
 from nbtool.text import shorten
@@ -29,11 +29,8 @@ from nbtool.text import shorten
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-FORMAT = 2
-"""The version of the format; a file of a newer version is refused."""
-
-_READERS = {1: load_labelled, FORMAT: load_parts}
-"""Parsers of a turn's key, by the format of the file."""
+FORMAT = 3
+"""The version of the format; a file of another version is refused."""
 
 MAX_BYTES = 64 * 1024 * 1024
 """Maximum bytes of a recording."""
@@ -154,14 +151,13 @@ def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
         raise _unreadable(path, f"{where or 'the file'}: {shorten(first['msg'], 120)}") from None
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, shorten(str(error), 120)) from None
-    load_key = _READERS.get(parsed.nbtool_recording)
-    if load_key is None:
-        raise _unreadable(path, f"it has format {parsed.nbtool_recording}, which this nbtool does not support")
+    if parsed.nbtool_recording != FORMAT:
+        raise _unreadable(path, f"it has format {parsed.nbtool_recording}, and this nbtool reads format {FORMAT}")
     if len(parsed.turns) > MAX_TURNS or any(not _DATE.fullmatch(turn.recorded) for turn in parsed.turns):
         raise _unreadable(path, f"it has more than {MAX_TURNS:,} turns, or one without a date")
     try:
         return tuple(
-            RecordedTurn(one.recorded, one.model, one.prompt, load_key(one.key), one.calls, one.events)
+            RecordedTurn(one.recorded, one.model, one.prompt, load_parts(one.key), one.calls, one.events)
             for one in parsed.turns
         )
     except BadRecording as error:

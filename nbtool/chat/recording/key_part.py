@@ -27,9 +27,8 @@ class Part(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Its label in hashes and in files of format 1."""
-        kind = "tool mode" if self.kind == "tool_mode" else self.kind
-        return " ".join(word for word in (kind, self.name, self.item) if word)
+        """Its label in hashes."""
+        return " ".join(word for word in self if word)
 
 
 def labelled(parts: Mapping[Part, str]) -> dict[str, str]:
@@ -59,15 +58,6 @@ def load_parts(written: Mapping[str, Any]) -> dict[Part, str]:
     return dict(part for kind, held in written.items() for part in _read(kind, held))
 
 
-def load_labelled(written: Mapping[str, Any]) -> dict[Part, str]:
-    """Parse parts of format 1: flat, by label.
-
-    Raises:
-        BadRecording: the format is invalid.
-    """
-    return dict(_of_label(label, word) for label, word in written.items())
-
-
 def _read(kind: str, held: Any) -> Iterator[tuple[Part, str]]:
     if kind in get_args(SingleKind) and isinstance(held, str):
         yield Part(cast("SingleKind", kind)), held
@@ -79,15 +69,6 @@ def _read(kind: str, held: Any) -> Iterator[tuple[Part, str]]:
         yield from ((Part(cast("NamedKind", kind), name), _word(word)) for name, word in held.items())
     else:
         raise _unknown(kind)
-
-
-def _of_label(label: str, word: Any) -> tuple[Part, str]:
-    if label == "tool mode":
-        return Part("tool_mode"), _word(word)
-    kind, *names = label.split(" ", 2 if label.startswith("reads ") else 1)
-    if kind not in (get_args(NamedKind) if names else get_args(SingleKind)):
-        raise _unknown(label)
-    return Part(cast("PartKind", kind), *names), _word(word)
 
 
 def _word(word: Any) -> str:

@@ -33,7 +33,7 @@ from nbtool.chat.recording.replay import Replay
 from nbtool.chat.recording.serialize import deserialize_events, serialize_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, BadUsage, NbtoolError, NotRecorded
-from nbtool.events import Delta, Emit, Event, MessageAppended, Notice, TurnStarted
+from nbtool.events import Delta, Emit, Event, Notice, ReplyFinished, TurnStarted
 from nbtool.loop import report_warning
 from nbtool.messages import Media, Message
 from nbtool.settings import Setting, env, resolve_setting
@@ -362,6 +362,6 @@ def stored_names(log: Sequence[Event]) -> list[str]:
     """Return the names under which a turn stored results and media."""
     names = [event.reference for event in log if event.kind == "call_finished" and event.reference]
     for event in log:
-        if isinstance(event, MessageAppended) and event.message.role == "assistant":
+        if isinstance(event, ReplyFinished):
             names += [part.name for part in event.message.parts if isinstance(part, Media) and part.name]
     return names

@@ -26,7 +26,6 @@ from nbtool.events import (
     CallStarted,
     Emit,
     Event,
-    MessageAppended,
     Notice,
     ReplyEnd,
     ReplyFinished,
@@ -103,10 +102,8 @@ class Replay:
                 await self.emit(replace(event, given=True))
                 await self._emit_reply(event.round)
             case ReplyFinished():
-                await self.emit(replace(event, usage=Usage(), seconds=0.0))
-            case MessageAppended():
                 self._keep_media(event.message)
-                await self.emit(event)
+                await self.emit(replace(event, usage=Usage(), seconds=0.0))
             case CallReady() if self.calls.get(event.call_id, RecordedCall()).again:
                 await self._rerun_call(event)
             case CallFinished():
@@ -160,7 +157,7 @@ class Replay:
 
     def _keep_media(self, message: Message) -> None:
         for part in message.parts:
-            if isinstance(part, Media) and part.name and message.role == "assistant":
+            if isinstance(part, Media) and part.name:
                 self._remember(part.name, part, str(part), f"{part.mime} of a reply.")
 
     def _remember(self, name: str, value: Any, text: str | None, description: str) -> None:

@@ -6,7 +6,7 @@ import base64
 import datetime as dt
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -68,7 +68,7 @@ def serialize_turn(turn: Turn, key: Mapping[Part, str], variables: Variables, re
         prompt=clean_text(redactor.hide(turn.prompt.text)),
         key=dict(key),
         calls=calls,
-        events=list(_deduplicated(items)),
+        events=items,
     )
     deserialize_events(recorded)  # raises if it cannot be read back
     return recorded
@@ -85,7 +85,7 @@ def deserialize_events(
     ids: dict[str, str] = {}
     try:
         restore = redactor.restore if redactor else str
-        loaded = load_events(_expand_messages(recorded.events))
+        loaded = load_events(recorded.events)
         events = [_with_new_ids(map_content(event, restore), ids) for event in loaded]
     except UnreadableEvent as error:
         raise BadRecording(f"A recorded turn cannot be read: {error.message}") from None
@@ -142,17 +142,6 @@ def _is_left_out(one: Field[Any], field: Any) -> bool:
 
 def _short_id(call_id: str, ids: dict[str, str]) -> str:
     return ids.setdefault(call_id, f"call-{len(ids) + 1}")
-
-
-def _deduplicated(items: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the events without the message of a reply that repeats the message appended before."""
-    last: Any = None
-    for event in items:
-        if event["kind"] == "message_appended":
-            last = event["message"]
-        elif event["kind"] == "reply_finished" and event.get("message") == last:
-            event = {name: value for name, value in event.items() if name != "message"}
-        yield event
 
 
 def _recorded_call(record: Call, variables: Variables, redactor: Redactor, inner: set[str]) -> RecordedCall:
@@ -225,17 +214,6 @@ def _with_calls_inside(log: Sequence[Event]) -> set[str]:
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
-
-
-def _expand_messages(items: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    last: Any = None
-    for event in items:
-        if event.get("kind") == "message_appended":
-            last = event.get("message")
-        elif event.get("kind") == "reply_finished" and "message" not in event:
-            yield {**event, "message": last}
-            continue
-        yield dict(event)
 
 
 def _check(events: Sequence[Event], calls: Mapping[str, RecordedCall]) -> None:

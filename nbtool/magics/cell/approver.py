@@ -36,7 +36,6 @@ from nbtool.tools.approval import (
     Undecided,
     Withheld,
 )
-from nbtool.tools.calls.approval_request import request_event
 from nbtool.tools.execution.threads import CallerThreadRunner
 from nbtool.turn_place import REMOVED_SECONDS, PlaceState, TurnPlace
 
@@ -313,7 +312,7 @@ def ask_by_input(question: Question) -> Decision:
 
 def input_prompt(question: Question) -> str:
     """Format a question for a line of input: the notice, the sentence, all arguments, and the effect."""
-    summary = summarize_request(request_event(question))
+    summary = summarize_request(question)
     arguments = escape_confusables(escape_invisible(question.shown))
     prompt = "Run it?" if question.gate == "run" else f"Send this to {one_line(question.recipient or MODEL, 80)}?"
     first = [format_remarks(question.again, question.notes), notice_text(question.notice)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
-from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
-from nbtool.messages import Media
+from nbtool.audience import PERSON
+from nbtool.events import CallAsked
 from nbtool.sign_in import sign_in_page
 from nbtool.tools.approval.context import PolicyContext
 from nbtool.tools.approval.decisions import Decision, Denied, Scope, Undecided, Withheld
@@ -17,69 +17,45 @@ Answer = Decision | Undecided
 """What an approver answers."""
 
 RESULT_PREVIEW = "result"
-"""The name of a result in the previews of the question about it."""
+"""The name of a result in the glances of the question about it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(CallAsked):
     """May this call run, or may this result be sent to the model?
 
+    It is the event that it was queued, with what is not written of it.
+
     Args:
-        shown: what is decided: the canonical arguments as JSON, or the text of the result.
-        resolved: describes the value of each argument.
-        effect: what the call would change, as reported by the tool.
-        media: the images of a result; sent to the model if its text is released unchanged.
-        notice: what the person must know first, such as how the tool changed; shown in full.
+        arguments: those that would run.
         remember_keys: the keys under which an approval can be remembered, for the call and for the tool. There is
             none for a call with an object that cannot be watched for changes.
-        previews: the first rows of readable variables; of a result that is a table, under `RESULT_PREVIEW`.
-        notes: lines for the person.
-        again: why the call is asked about again.
-        qualified_name: the tool's name for a person, if it differs, such as `server.tool`.
-        is_form: a server asks for the arguments; an approval sends them.
         person_rule: why only a person may approve it, by the administrator's policy.
-        recipient: who receives the result, if it is not the model.
         context: what the person typed, and which texts from outside the model had read.
     """
 
-    call_id: str
-    gate: Gate
-    digest: str
-    tool: str
-    shown: str
-    description: str = ""
-    schema: Mapping[str, Any] = field(default_factory=dict)
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    resolved: Mapping[str, ResolvedArgument] = field(default_factory=dict)
-    effect: str = ""
-    notice: str = ""
-    media: tuple[Media, ...] = ()
-    sensitive: bool = False
-    can_remember: bool = False
-    remember_keys: Mapping[Scope, str] = field(default_factory=dict)
-    previews: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
-    notes: tuple[str, ...] = ()
-    again: RepeatedQuestion | None = None
-    qualified_name: str = ""
-    is_form: bool = False
-    person_rule: str = ""
-    recipient: str = ""
-    context: PolicyContext = field(default_factory=PolicyContext, repr=False)
+    can_remember: bool = field(default=False, metadata=PERSON)
+    arguments: Mapping[str, Any] = field(default_factory=dict, metadata=PERSON)
+    remember_keys: Mapping[Scope, str] = field(default_factory=dict, metadata=PERSON)
+    person_rule: str = field(default="", metadata=PERSON)
+    context: PolicyContext = field(default_factory=PolicyContext, repr=False, metadata=PERSON)
 
-    @property
-    def display_name(self) -> str:
-        """The tool's name for a person."""
-        return self.qualified_name or self.tool
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "can_remember_call", self.can_remember and "call" in self.remember_keys)
+
+    @classmethod
+    def from_event(cls, event: CallAsked, **own: Any) -> Question:
+        """Return the question of an event; `own` are fields that differ, or that the event has not."""
+        return cls(**{**_fields_of(event), **own})
 
     @property
     def needs_person(self) -> bool:
         """Whether only a person's click, line or command can approve it: the question about a page to sign in at."""
         return bool(sign_in_page(self.schema, is_form=self.is_form))
 
-    @property
-    def can_remember_call(self) -> bool:
-        """Whether an approval of these arguments can be remembered, not only one of the tool."""
-        return self.can_remember and "call" in self.remember_keys
+    def asked(self) -> CallAsked:
+        """Return the event that it was queued, with mappings of its own."""
+        return CallAsked(**_fields_of(self.copy()))
 
     def copy(self) -> Question:
         """Return the question with copies of its arguments and mappings, so that changing them affects nothing else."""
@@ -89,12 +65,16 @@ class Question:
             schema=json_copy(self.schema),
             resolved=dict(self.resolved),
             remember_keys=dict(self.remember_keys),
-            previews={name: dict(preview) for name, preview in self.previews.items()},
+            glances={name: dict(preview) for name, preview in self.glances.items()},
         )
 
     def denial(self, reason: str, *, fix: str = "") -> Decision:
         """Return the decision that fails closed at this gate."""
         return Denied(reason, fix) if self.gate == "run" else Withheld(reason, fix)
+
+
+def _fields_of(event: CallAsked) -> dict[str, Any]:
+    return {one.name: getattr(event, one.name) for one in fields(CallAsked)}
 
 
 class Approver(Protocol):

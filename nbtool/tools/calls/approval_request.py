@@ -11,10 +11,10 @@ from typing import Literal
 from nbtool.argument_check import describe_value
 from nbtool.caller_thread import CallerThread
 from nbtool.errors import AlreadyDecided, BadUsage, Cancelled, NbtoolError
-from nbtool.events import CallAsked, CallDecided, CallStatus, Emit, Gate, Notice
+from nbtool.events import CallDecided, CallStatus, Emit, Gate, Notice
 from nbtool.loop import is_cancelling
 from nbtool.text import shorten
-from nbtool.thread_pool import capture, run_with_timeout
+from nbtool.thread_pool import run_with_timeout
 from nbtool.tools.approval import (
     BY_ERROR,
     BY_NOBODY,
@@ -86,7 +86,7 @@ async def request_decision(
         return Resolution(Approved(), BY_REMEMBERED)
     pending = approvals.add(question, uses_remembered=uses_remembered)
     try:
-        await emit(request_event(question))
+        await emit(question.asked())
         approver_task = asyncio.create_task(_ask_approver(question, approvals, approver, caller_thread, emit))
         try:
             return await pending
@@ -97,19 +97,20 @@ async def request_decision(
 
 
 async def gate_mode(
-    bound: BoundCall, gate: Gate, seconds: float, emit: Emit, context: PolicyContext | None = None
+    bound: BoundCall, gate: Gate, seconds: float, emit: Emit, find_context: Callable[[], PolicyContext]
 ) -> RunMode | ResultMode:
     """Return the mode of the tool's policy for a gate, calling a function off the event loop.
 
-    An answer that is no mode becomes a notice too.
+    An answer that is no mode becomes a notice too. The context is found for a function only.
 
     Raises:
         CallEnded: the policy raised or took too long.
     """
     policy = bound.tool.policy
-    evaluate = partial(policy.run_mode if gate == "run" else policy.result_mode, bound.arguments, context)
-    is_literal = not callable(policy.run if gate == "run" else policy.result)
-    outcome = capture(evaluate) if is_literal else await run_with_timeout(evaluate, seconds)
+    evaluate = policy.run_mode if gate == "run" else policy.result_mode
+    if not callable(policy.run if gate == "run" else policy.result):
+        return evaluate({})
+    outcome = await run_with_timeout(partial(evaluate, bound.arguments, find_context()), seconds)
     if outcome and outcome.error is None:
         mode: RunMode | ResultMode = outcome.value
         return mode
@@ -241,32 +242,6 @@ async def _await_answer(
         raise outcome.error
     decision: Answer = outcome.value
     return decision
-
-
-def request_event(question: Question) -> CallAsked:
-    """Return the event that a question was queued."""
-    return CallAsked(
-        call_id=question.call_id,
-        gate=question.gate,
-        digest=question.digest,
-        tool=question.tool,
-        shown=question.shown,
-        description=question.description,
-        schema=dict(question.schema),
-        can_remember=question.can_remember,
-        sensitive=question.sensitive,
-        effect=question.effect,
-        notice=question.notice,
-        media=question.media,
-        resolved=dict(question.resolved),
-        glances={name: dict(preview) for name, preview in question.previews.items()},
-        notes=question.notes,
-        again=question.again,
-        can_remember_call=question.can_remember_call,
-        qualified_name=question.qualified_name,
-        is_form=question.is_form,
-        recipient=question.recipient,
-    )
 
 
 def _is_edited(decision: Decision) -> bool:

@@ -163,7 +163,7 @@ class BoundCall:
             sensitive=sensitive,
             can_remember=gate == "run" and not sensitive,
             remember_keys=keys,  # type: ignore[arg-type]  # the keys are those of Scope
-            previews={**self.previews} if gate == "run" else {},
+            glances={**self.previews} if gate == "run" else {},
             notes=(*notes, rule) if (rule := rule_to_ask(tool)) else notes,
             again=repeated,
             qualified_name=tool.qualified_name,
@@ -253,7 +253,10 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables, earlier
         ToolError: they are not JSON, a reference cannot be resolved, or they do not fit the tool's schema.
     """
     arguments_json = without_references(_json_arguments(tool.offer.restore(arguments))).arguments
-    resolved = resolve(arguments_json, variables) if tool.resolves_references else without_references(arguments_json)
+    text = json.dumps(arguments_json)
+    has_references = tool.resolves_references and REFERENCE_PREFIX in text
+    written = ResolvedArguments(arguments_json, json_text=text)
+    resolved = resolve(arguments_json, variables) if has_references else written
     _render_text_arguments(tool, resolved, variables)
     links = [link for path_links in resolved.links.values() for link in path_links]
     unreadable_links = tuple(link for link in links if not variables.get(link.reference.name).is_readable)
@@ -262,7 +265,6 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables, earlier
     if links and tool.sends_to and (refusal := site_policy().values_refusal(f"{links[0].reference.text}")):
         raise InvalidArguments(refusal)
     tokens = {path: _change_tokens(path, resolved) for path in resolved.links}
-    text = json.dumps(arguments_json)
     is_same = earlier is not None and earlier.has_inputs(tool, text, resolved, tokens)
     values = earlier.values if earlier and is_same else tool.parameters.check(resolved)
     return BoundCall(

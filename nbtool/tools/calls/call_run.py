@@ -109,7 +109,7 @@ async def run_call(
     except Exception as error:  # noqa: BLE001 - a bug in nbtool must not leave a call without an answer
         run.finish("error", error_text(error), error_text(error))
     runtime.variables.count(record, run.outcome.reference)
-    emission = asyncio.ensure_future(run.emit_outcome())
+    emission = run.emit_outcome()
     runtime.sources.note_call(record)
     await asyncio.shield(emission)
     if is_turn_stopped or record.status == "cancelled" or is_cancelling():
@@ -173,8 +173,7 @@ def _ready_event(call: ToolCall, run: RunningCall, bound: BoundCall) -> CallRead
 
 async def _run_bound(bound: BoundCall, run: RunningCall, edited: str) -> ToolRun:
     tool, runtime = bound.tool, run.runtime
-    key = canonical_json([tool.name, bound.arguments, bound.token_digests])
-    if key in runtime.abandoned:
+    if runtime.abandoned and _repeat_key(bound) in runtime.abandoned:
         raise CallEnded("not_run", "The same call was made before and is still running.")
     await _record_start(bound, run, edited)
     positional, keywords = tool.parameters.bind(bound.values)
@@ -201,6 +200,7 @@ async def _run_bound(bound: BoundCall, run: RunningCall, edited: str) -> ToolRun
         raise
     await _end_run(bound, runtime, tool_run)
     if tool_run.task and tool_run.remaining == "running":
+        key = _repeat_key(bound)
         runtime.abandoned[key] = tool_run.task
         tool_run.task.add_done_callback(lambda _: runtime.abandoned.pop(key, None))
     if tool_run.status == "not_run":
@@ -210,6 +210,11 @@ async def _run_bound(bound: BoundCall, run: RunningCall, edited: str) -> ToolRun
     if tool_run.status == "stopped":
         raise CallEnded("stopped", STOPPED.format(details=STOP_DETAILS[tool_run.remaining]))
     return tool_run
+
+
+def _repeat_key(bound: BoundCall) -> str:
+    """Identify a call with its tool, its arguments and the objects of its references."""
+    return canonical_json([bound.tool.name, bound.arguments, bound.token_digests])
 
 
 async def _record_start(bound: BoundCall, run: RunningCall, edited: str) -> None:

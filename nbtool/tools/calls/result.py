@@ -175,9 +175,9 @@ class ResultDelivery:
 
     async def _result_mode(self) -> ResultMode:
         """Return the stricter one of the tool's mode and that of the chat: what is withheld is not asked about."""
-        context = self.runtime.context_of(self.run.record)
+        find_context = partial(self.runtime.context_of, self.run.record)
         mode: ResultMode = await gate_mode(
-            self.bound, "result", self.runtime.policy_seconds, self.runtime.emit, context
+            self.bound, "result", self.runtime.policy_seconds, self.runtime.emit, find_context
         )  # type: ignore[assignment]  # of this gate
         return "always" if self.runtime.check_results and mode != "reference" else mode
 
@@ -198,7 +198,7 @@ class ResultDelivery:
         reason = await policy_reason(self.bound, "result", self.runtime.policy_seconds, context)
         question = replace(
             question,
-            previews={RESULT_PREVIEW: table} if table else question.previews,
+            glances={RESULT_PREVIEW: table} if table else question.glances,
             recipient=self.runtime.recipient,
             notes=(*question.notes, *filter(None, [reason])),
         )
@@ -234,13 +234,14 @@ class ResultDelivery:
 
     def _store_arguments(self) -> None:
         """Store long arguments as a variable too: they are truncated in later turns."""
-        text = self.bound.arguments_text
+        if len(self.bound.arguments_json) < REFERENCE_MIN_CHARS:
+            return
         name = self.run.outcome.reference.removesuffix("_result") + "_args"
-        if len(text) >= REFERENCE_MIN_CHARS:
-            with suppress(BadUsage):  # an exposed variable has this name; the record still has the arguments
-                self.run.record.arguments_reference = self.runtime.variables.store_result(
-                    name, self.bound.arguments, text, description=f"Arguments of {self.bound.tool.name}."
-                )
+        arguments, text = self.bound.arguments, self.bound.arguments_text
+        with suppress(BadUsage):  # an exposed variable has this name; the record still has the arguments
+            self.run.record.arguments_reference = self.runtime.variables.store_result(
+                name, arguments, text, description=f"Arguments of {self.bound.tool.name}."
+            )
 
 
 def _describe_unreadable(value: Any) -> Rendered:

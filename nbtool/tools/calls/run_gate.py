@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
@@ -106,8 +107,8 @@ class RunGate:
 
     async def _mode_of(self, bound: BoundCall) -> RunMode:
         """Return the mode of the policy, with what is known of the turn now."""
-        context = self.runtime.context_of(self.record)
-        mode: RunMode = await gate_mode(bound, "run", self.runtime.policy_seconds, self.runtime.emit, context)  # type: ignore[assignment]  # of this gate
+        find_context = partial(self.runtime.context_of, self.record)
+        mode: RunMode = await gate_mode(bound, "run", self.runtime.policy_seconds, self.runtime.emit, find_context)  # type: ignore[assignment]  # of this gate
         return mode
 
     def _ignore_changing_tool(self, approved: BoundCall, current: BoundCall) -> BoundCall:

@@ -82,7 +82,7 @@ class Parameters:
         problems += [_unexpected(name) for name in others if name in self.bound]
         try:
             validator = self._validator_without(frozenset(by_reference & self.by_name.keys()))
-            values |= validator.validate_json(json.dumps(others))
+            values |= validator.validate_json(resolved.json_text or json.dumps(others))
         except ValidationError as error:
             missing, others_wrong = self._problems_of(error, resolved)
             problems += others_wrong

@@ -11,6 +11,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
 from nbtool.text import count_of
@@ -150,11 +151,14 @@ class BoundedEntries(Generic[E]):
         Args:
             needed: names of results that the turn takes from an earlier version of itself.
         """
+        needed = tuple(needed)
         for name in needed:
             if entry := self._entries.get(name):
                 entry.is_held = True
         evicted: list[Evicted] = [] if self._open_turns else self._make_room(spares_newest=False)
         self._open_turns += 1
+        for name in needed:
+            self.use(name)
         return evicted
 
     def end_turn(self) -> list[Evicted]:
@@ -177,8 +181,8 @@ class BoundedEntries(Generic[E]):
 
     def _make_room(self, *, spares_newest: bool = True) -> list[Evicted]:
         """Evict until both bounds hold; `spares_newest` keeps the newest entry and one that alone exceeds the bound."""
-        if self._counted <= self.max_bytes and len(self._entries) <= self.max_entries:
-            return []  # the usual case, at every result: it must not depend on how many are stored
+        if self._counted <= self.max_bytes:  # the usual case, at every result: independent of how many are stored
+            return self._evict_surplus()
         self._forget_gone()
         oversized = self.oversized if spares_newest else None
         newest = next(reversed(self._entries), "") if spares_newest else ""
@@ -192,6 +196,19 @@ class BoundedEntries(Generic[E]):
                 evicted.append(Evicted(entry.name, entry.size))
         self.evicted_count += len(evicted)
         return evicted
+
+    def _evict_surplus(self) -> list[Evicted]:
+        """Evict the least recently used entries if there are too many; those that are held were used last."""
+        surplus = len(self._entries) - self.max_entries
+        if surplus <= 0:
+            return []
+        newest = next(reversed(self._entries))
+        evictable = (one for one in takewhile(lambda one: not one.is_held, self) if not one.is_pinned)
+        entries = [one for one in islice(evictable, surplus) if one.name != newest]
+        for entry in entries:
+            self._evict(entry)
+        self.evicted_count += len(entries)
+        return [Evicted(entry.name, entry.size) for entry in entries]
 
     def _forget_gone(self) -> None:
         """Stop counting results whose records are gone."""

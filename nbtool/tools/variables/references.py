@@ -101,12 +101,14 @@ class ReferenceTarget:
 class ResolvedArguments:
     """Arguments with their references resolved: new containers with the original objects.
 
-    `objects` are the live objects by path, `links` all references by path.
+    `objects` are the live objects by path, `links` all references by path. `json_text` is the JSON of arguments without
+    references; empty if it is not known.
     """
 
     arguments: dict[str, Any] = field(repr=False)
     objects: dict[Path, Any] = field(default_factory=dict, repr=False)
     links: dict[Path, tuple[ReferenceTarget, ...]] = field(default_factory=dict)
+    json_text: str = field(default="", repr=False)
 
     def links_in(self, argument: str) -> tuple[ReferenceTarget, ...]:
         """Return the references inside one argument."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -18,6 +19,8 @@ from nbtool.chat.conversation import restore
 from nbtool.chat.journal import Journal, queries
 from nbtool.chat.journal.durability import UNSYNCED_KINDS
 from nbtool.event_json import load_events
+from nbtool.events import TurnEnded, TurnStarted
+from nbtool.messages import Usage, user
 
 Tell = Callable[[str, object], None]
 HERE = Path(__file__).parent
@@ -37,12 +40,27 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+def write_old_turns(path: Path) -> None:
+    """Create a journal with three turns of a chat."""
+    book = Journal(path)
+    for number in range(3):
+        turn_id = f"t_old{number}"
+        started = TurnStarted(turn_id, "m", user("long " * 500), 1.0)
+        ended = TurnEnded("completed", "An answer. " * 200, Usage(), 1, 0, 1.0)
+        asyncio.run(book.write("chat_old", turn_id, [started, ended]))
+    book.close()
+
+
 def hold_sessions(folder: Path, shim: Path, points: Iterable[str], plot: str = "calls") -> list[Path]:
-    """Hold a session for each point, each on a journal of the first format, and give their homes."""
+    """Hold a session for each point, each on a journal with earlier turns, and give their homes."""
     homes = [folder / point for point in points]
+    old = folder / "old.sqlite"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not old.exists():
+        write_old_turns(old)
     for home in homes:
         home.mkdir(parents=True, mode=0o700)
-        shutil.copy(HERE / "version1.sqlite", home / "journal.sqlite")
+        shutil.copy(old, home / "journal.sqlite")
     environment = {**os.environ, "LD_PRELOAD": str(shim), "CRASH_COUNT": str(folder / "count")}
     environment.pop("NBTOOL_HOME", None)
     command = [sys.executable, str(HERE / "session.py"), plot, str(folder), *(home.name for home in homes)]

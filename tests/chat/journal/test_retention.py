@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import sys
 import time
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat.journal import Journal, queries, schema, search
+from nbtool.chat.journal import Journal, queries, search
 from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.row import Row
 from nbtool.errors import BadUsage
@@ -90,7 +89,7 @@ def end(seconds):
     if next(slices) == int(sys.argv[2]):
         os._exit(9)
 Journal(Path(sys.argv[1])).execute(
-    lambda connection: retention.vacuum(connection, retention.Retention(days=30, megabytes=0.4), between=end)
+    lambda connection: retention.vacuum(connection, retention.Retention(days=30, megabytes=0.5), between=end)
 )
 """
 
@@ -127,7 +126,7 @@ def test_another_process_writes_after_every_slice_of_a_vacuum(tmp_path: Path) ->
             ask.write("\n")
             said.append(answers.readline().strip())
 
-        limits = retention_module.Retention(days=30, megabytes=0.4)
+        limits = retention_module.Retention(days=30, megabytes=0.5)
         swept = book.execute(lambda connection: retention_module.vacuum(connection, limits, between=write_elsewhere))
         ask.close()
 
@@ -151,7 +150,7 @@ def test_a_vacuum_that_is_killed_between_two_slices_leaves_whole_turns_and_the_n
     killed = subprocess.run([sys.executable, "-c", KILL, str(book.path), str(slice_)], check=False, timeout=240)
 
     assert killed.returncode == 9
-    left = [line.turn_id for line in book.read(queries.list_turns)][::2]
+    left = [line.turn_id for line in book.read(queries.list_turns)]
     assert 0 < len(left) < 500
     assert left == [f"t{number:03}" for number in range(500 - len(left), 500)]
     for turn_id in left:
@@ -161,32 +160,12 @@ def test_a_vacuum_that_is_killed_between_two_slices_leaves_whole_turns_and_the_n
     contents = "SELECT count(*), (SELECT count(DISTINCT hash) FROM places) FROM contents"
     assert book.execute(lambda connection: connection.execute(contents).fetchone()) == (len(left) + 1,) * 2
 
-    swept = vacuum(book, days=30, megabytes=0.4)
+    swept = vacuum(book, days=30, megabytes=0.5)
     book.execute(search.update_index)
-    assert swept.after <= 450_000
+    assert swept.after <= 500_000
     assert book.execute(lambda connection: connection.execute("PRAGMA integrity_check").fetchall()) == [("ok",)]
     hits = book.read(lambda connection: search.search(connection, "shared"))
     assert {hit.turn_id for hit in hits} <= {line.turn_id for line in book.read(queries.list_turns)}
-
-
-def test_an_earlier_file_keeps_its_free_pages_until_it_is_rewritten(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    shutil.copy(Path(__file__).with_name("version1.sqlite"), path)
-    book = Journal(path)
-    write_events(book, "old", prompt("old", "An old thing " * 20_000), days_ago=31)
-
-    swept = vacuum(book, days=30)
-    rewritten = book.execute(
-        lambda connection: retention_module.vacuum(connection, retention_module.Retention(), rewrite=True)
-    )
-
-    assert swept.after == swept.before
-    assert swept.free > 200_000
-    assert (rewritten.free, rewritten.before) == (0, swept.after)
-    assert rewritten.after < rewritten.before - 200_000
-    assert (
-        book.execute(lambda connection: schema.pragma_number(connection, "auto_vacuum")) == retention_module.INCREMENTAL
-    )
 
 
 def test_a_turn_that_went_on_since_it_was_listed_is_kept(tmp_path: Path) -> None:

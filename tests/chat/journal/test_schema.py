@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat.conversation import restore
-from nbtool.chat.journal import Journal, filesystem, queries, schema, search
-from nbtool.event_json import load_events
+from nbtool.chat.journal import Journal, filesystem, schema
+from nbtool.errors import JournalError
 from nbtool.events import Notice
 
 MOUNTS = r"""
@@ -77,56 +76,67 @@ def test_a_journal_that_was_moved_to_a_network_file_system_loses_its_log(tmp_pat
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
-def test_a_journal_that_an_older_nbtool_wrote_is_migrated_with_everything_in_it(tmp_path: Path) -> None:
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    """Return a journal of an earlier build, whose last event is in its log only."""
     path = tmp_path / "journal.sqlite"
-    shutil.copy(Path(__file__).parent / "version1.sqlite", path)
-    with closing(sqlite3.connect(path)) as old, old:
-        before = old.execute("SELECT * FROM events ORDER BY seq").fetchall()
-    book = Journal(path)
-    asyncio.run(book.write("chat_new", "t", [Notice("new")]))
-    book.execute(search.update_index)
-
-    tree = restore.restore_tree(book.read(lambda connection: queries.chat_events(connection, "chat_old")))
-    with closing(sqlite3.connect(path)) as new, new:
-        assert new.execute("SELECT * FROM events WHERE chat_id = 'chat_old' ORDER BY seq").fetchall() == before
-        assert new.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
-    assert [[version.text for version in node.versions] for node in tree.active_path] == [
-        ["It is lorem ipsum.", "A second version."], ["A picture of a fox."],
-    ]  # fmt: skip
-    assert [call.status for call in tree.active_path[0].versions[0].calls] == ["ok"]
-    assert tree.active_path[1].versions[0].prompt.parts[1].kind == "media"
-    assert {found.what for found in book.read(lambda connection: search.search(connection, "lorem"))} == {
-        "reply", "result",
-    }  # fmt: skip
+    with closing(sqlite3.connect(path, isolation_level=None)) as kernel:
+        kernel.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, at, chat_id, turn_id, kind, body)")
+        kernel.execute("INSERT INTO events VALUES (1, 1.0, 'c', 't', 'notice', '{}')")
+        kernel.execute("PRAGMA user_version = 1")
+        kernel.execute("PRAGMA journal_mode = WAL")
+        kernel.execute("INSERT INTO events VALUES (9000, 1.0, 'c', 't', 'notice', '{}')")
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", f"{path}.copy{end}")
+    for end in ("", "-wal"):  # as a kernel that was killed leaves them
+        Path(f"{path}.copy{end}").replace(f"{path}{end}")
+    return path
 
 
-def test_an_older_journal_is_read_before_anything_is_written(tmp_path: Path) -> None:
+def content(path: Path) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        return connection.execute("SELECT * FROM events ORDER BY seq").fetchall()
+
+
+def test_a_journal_of_an_earlier_build_is_kept_aside_whole_and_named_in_one_line(earlier: Path, tmp_path: Path) -> None:
+    shutil.copytree(tmp_path, before := tmp_path / "before")
+    book = Journal(earlier)
+
+    with pytest.warns(
+        UserWarning, match=r"was written by an earlier build, and is kept as journal\.format1\.sqlite"
+    ) as one:
+        asyncio.run(book.write("c", "t", [Notice("new")]))
+    book.close()
+
+    assert len(one) == 1
+    assert content(tmp_path / "journal.format1.sqlite") == content(before / "journal.sqlite")
+    assert [event["text"] for event in book.events("t")] == ["new"]
+
+
+def test_another_one_is_kept_beside_it(earlier: Path, tmp_path: Path) -> None:
+    shutil.copytree(tmp_path, before := tmp_path / "before")
+    moved = [schema.keep_aside(earlier)]
+    for end in ("", "-wal"):
+        shutil.copy(before / f"journal.sqlite{end}", tmp_path)
+    moved.append(schema.keep_aside(earlier))
+
+    assert [path and path.name for path in moved] == ["journal.format1.sqlite", "journal.format1-2.sqlite"]
+    assert schema.keep_aside(earlier) is None
+
+
+def test_a_reader_of_one_says_what_it_is(earlier: Path) -> None:
+    with pytest.raises(JournalError, match=r"was written by an earlier build \(format 1\)"):
+        schema.open_to_read(earlier)
+
+
+def test_tables_whose_creation_is_cut_off_are_not_there(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
-    shutil.copy(Path(__file__).parent / "version1.sqlite", path)
-
-    lines = Journal(path).read(queries.list_turns)
-
-    assert [line.text for line in lines] == ["It is lorem ipsum.", "A second version.", "A picture of a fox."]
-
-
-def test_a_migration_that_is_cut_off_leaves_the_old_tables(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    shutil.copy(Path(__file__).parent / "version1.sqlite", path)
     with pytest.raises(sqlite3.Error):
-        schema.connect(path, (*schema._MIGRATIONS, "CREATE TABLE more (a); NONSENSE"))
+        schema.connect(path, f"{schema.TABLES}; CREATE TABLE more (a); NONSENSE")
 
     with closing(sqlite3.connect(path)) as connection, connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-        assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").fetchone() == (1,)
-
-
-def test_the_events_of_an_old_chat_are_events(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    shutil.copy(Path(__file__).parent / "version1.sqlite", path)
-    book = Journal(path)
-
-    for line in book.read(queries.list_turns):
-        assert restore.restore_turn(load_events(book.events(line.turn_id))).status == "completed"
+        assert connection.execute("PRAGMA user_version").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,)
 
 
 @pytest.mark.promise("killed-kernel")

@@ -14,6 +14,12 @@ from nbtool.testing import ScriptedWire, call
 from tests.magics.commands.saying import run_command
 
 
+@pytest.fixture(autouse=True)
+def quick_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let chats without a model of their own have one that does not take its time."""
+    monkeypatch.setenv("NBTOOL_MODEL", "practice:fast")
+
+
 def chat_of(shell: Any, name: str = "main") -> Any:
     return shell.magics_manager.registry["ChatMagics"].chats[name]
 
@@ -28,12 +34,12 @@ def refused(shell: Any, capsys: pytest.CaptureFixture[str], line: str) -> str:
 
 def test_a_setting_is_of_one_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     before = run_command(shell, "config", capsys)
-    shell.run_cell("%%chat -q -o capped -t double --set max_rounds=2 model=practice:fast\nDouble 3 with &`double`.")
+    shell.run_cell("%%chat -q -o capped -t double --set max_rounds=2 model=practice:plain\nDouble 3 with &`double`.")
     shell.run_cell("%%chat -q -o free\nHello")
 
-    assert shell.user_ns["capped"].model == "practice:fast"
+    assert shell.user_ns["capped"].model == "practice:plain"
     assert shell.user_ns["capped"].stats.rounds == 2
-    assert shell.user_ns["free"].model == "practice:default"
+    assert shell.user_ns["free"].model == "practice:fast"
     assert run_command(shell, "config", capsys) == before
 
 

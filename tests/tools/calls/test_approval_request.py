@@ -15,6 +15,7 @@ from nbtool.events import Event
 from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Question, Resolution, Undecided
+from nbtool.tools.approval.context import PolicyContext
 from nbtool.tools.calls import approval_request
 from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.calls.call_ended import CallEnded
@@ -671,6 +672,6 @@ def test_a_policy_that_is_a_word_needs_no_thread_and_no_time() -> None:
     bound = bind(as_tools(double_if_allowed)[0], {"n": 2}, Variables())
     asked = bind(as_tools(tool(lambda n: n, name="asked", run=lambda **_: "auto"))[0], {"n": 2}, Variables())
 
-    assert asyncio.run(approval_request.gate_mode(bound, "run", 0.0, ignore)) == "ask_always"
+    assert asyncio.run(approval_request.gate_mode(bound, "run", 0.0, ignore, PolicyContext)) == "ask_always"
     with pytest.raises(CallEnded):
-        asyncio.run(approval_request.gate_mode(asked, "run", 0.0, ignore))
+        asyncio.run(approval_request.gate_mode(asked, "run", 0.0, ignore, PolicyContext))

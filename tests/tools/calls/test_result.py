@@ -153,10 +153,10 @@ def test_a_question_about_a_table_has_its_first_rows_for_the_person_alone() -> N
     events = {event.tool: event for event in turn.log if isinstance(event, CallAsked)}
     by_tool = {question.tool: question for question in asked}
 
-    assert by_tool["frame"].previews["result"]["rows"][:2] == [["0"], ["1"]]
-    assert by_tool["frame"].previews["result"]["more_rows"] == 50 - MAX_RESULT_ROWS
-    assert events["frame"].glances == by_tool["frame"].previews
-    assert (by_tool["text"].previews, events["text"].glances) == ({}, {})
+    assert by_tool["frame"].glances["result"]["rows"][:2] == [["0"], ["1"]]
+    assert by_tool["frame"].glances["result"]["more_rows"] == 50 - MAX_RESULT_ROWS
+    assert events["frame"].glances == by_tool["frame"].glances
+    assert (by_tool["text"].glances, events["text"].glances) == ({}, {})
 
 
 def test_a_question_about_a_table_that_is_exposed_by_reference_has_no_rows() -> None:
@@ -172,7 +172,7 @@ def test_a_question_about_a_table_that_is_exposed_by_reference_has_no_rows() -> 
         chat.variables.expose("secret")
         chat.send("Go.")
 
-    assert [(question.gate, question.previews) for question in asked] == [("result", {})]
+    assert [(question.gate, question.glances) for question in asked] == [("result", {})]
 
 
 def test_a_result_that_was_withheld_or_edited_is_no_table() -> None:

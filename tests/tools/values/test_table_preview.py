@@ -103,8 +103,8 @@ def test_only_what_was_opened_for_reading_is_glanced_at() -> None:
     bound = bind(as_tools(same)[0], {"table": "$VAR_REF{{df}}", "other": "$VAR_REF{{closed}}"}, variables)
 
     assert bound.previews == {"table": SEEN}
-    assert bound.question("call_1", "run", "{}").previews == {"table": SEEN}
-    assert bound.question("call_1", "result", "True").previews == {}
+    assert bound.question("call_1", "run", "{}").glances == {"table": SEEN}
+    assert bound.question("call_1", "result", "True").glances == {}
 
 
 def test_a_table_that_cannot_be_read_is_not_glanced_at() -> None:

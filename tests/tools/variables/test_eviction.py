@@ -293,3 +293,33 @@ def test_a_result_that_fits_is_stored_without_a_look_at_those_that_are_stored() 
     assert set(looks) == {"r3"}
 
     assert [one.name for one in entries.put(Watched("r4"))] == ["r0"]
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_storing_one_more_than_fits_looks_at_no_others_but_the_oldest(*, held: bool) -> None:
+    looks: list[str] = []
+
+    class Watched:
+        value, size, is_pinned, holders = "word", 1, False, ()
+
+        def __init__(self, name: str) -> None:
+            self.name, self._is_held = name, False
+
+        @property
+        def is_held(self) -> bool:
+            looks.append(self.name)
+            return self._is_held
+
+        @is_held.setter
+        def is_held(self, is_held: bool) -> None:
+            self._is_held = is_held
+
+    entries: BoundedEntries[Any] = BoundedEntries(max_entries=100, max_bytes=BOUND)
+    if held:
+        entries.begin_turn()
+    for number in range(200):
+        entries.put(Watched(f"r{number}"))
+    looks.clear()
+    evicted = [one.name for one in entries.put(Watched("r200"))]
+
+    assert (set(looks), evicted) == (({"r0"}, []) if held else ({"r100"}, ["r100"]))

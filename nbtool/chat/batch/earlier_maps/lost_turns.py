@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey, hash_of_key, prompt_hash
@@ -15,6 +15,7 @@ from nbtool.chat.batch.earlier_maps.earlier_turns import find_start
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
+from nbtool.chat.journal.turn_table import turns_since
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
 from nbtool.events import CallStarted, Event
@@ -24,18 +25,6 @@ CLOCK_SECONDS = 60.0
 
 AT_ONCE = 500
 """Turns that are looked up in a sink at a time."""
-
-
-class ContinuedSink(Protocol):
-    """A sink that knows whether its last map was killed: `interrupted_since` is when that began, None if it was not."""
-
-    interrupted_since: float | None
-
-    def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
-        """Return those of the turns that have a row."""
-
-    def end_recovery(self) -> None:
-        """Forget that the map was killed, when all prompts have been looked at."""
 
 
 @dataclass(slots=True)
@@ -132,8 +121,8 @@ def find_turns_since(key: BatchKey, keys: Collection[str], *, since: float) -> d
     """
 
     def read(connection: sqlite3.Connection) -> list[tuple[str, bool, list[Event]]]:
-        kinds = turns_since(connection, key.chat_id, since)
-        return [(turn_id, "call_started" in of, _read_events(connection, turn_id)) for turn_id, of in kinds]
+        listed = turns_since(connection, key.chat_id, since)
+        return [(one.turn_id, one.has_called, _read_events(connection, one.turn_id)) for one in listed]
 
     found: dict[str, tuple[str, bool]] = {}
     for turn_id, has_started, events in journal().read(read) if key.is_comparable else []:
@@ -145,21 +134,9 @@ def find_turns_since(key: BatchKey, keys: Collection[str], *, since: float) -> d
 
 def _acted_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[str]:
     """Yield the turns of a chat that ended or made calls, the latest first, until a time."""
-    for turn_id, kinds in turns_since(connection, chat_id, since):
-        if kinds & {"turn_ended", "call_started"}:
-            yield turn_id
-
-
-def turns_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[tuple[str, set[str]]]:
-    """Yield the turns of a chat with the kinds of their events, the latest first, until a time."""
-    kinds: dict[str, set[str]] = defaultdict(set)
-    query = "SELECT at, turn_id, kind FROM events WHERE chat_id = ? ORDER BY seq DESC"
-    for at, turn_id, kind in connection.execute(query, (chat_id,)):
-        if at < since:
-            return
-        kinds[turn_id].add(kind)
-        if kind == "turn_started":
-            yield turn_id, kinds.pop(turn_id)
+    for one in turns_since(connection, chat_id, since):
+        if one.has_ended or one.has_called:
+            yield one.turn_id
 
 
 def _unknown(turn_ids: Iterable[str], known: Callable[[Sequence[str]], set[str]]) -> Iterator[str]:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from pydantic_core import from_json
-
 from nbtool.chat.batch.earlier_maps.answer_cache import CELL_ID_PREFIX, BatchKey, prompt_hash
 from nbtool.chat.batch.earlier_maps.earlier_turns import (
     EarlierTurns,
@@ -21,16 +19,14 @@ from nbtool.chat.batch.earlier_maps.earlier_turns import (
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.write_failure import explained_failure
 from nbtool.chat.journal import journal
+from nbtool.chat.journal.turn_table import turns_of_key
 from nbtool.chat.turn import running_turn_ids
 from nbtool.events import Event
 
-TABLES = (
-    "CREATE TABLE seen (hash TEXT PRIMARY KEY, count INTEGER) WITHOUT ROWID",
-    "CREATE TABLE turns (key TEXT, part INTEGER, seq INTEGER, turn_id TEXT)",
-)
+TABLE = "CREATE TABLE seen (hash TEXT PRIMARY KEY, count INTEGER) WITHOUT ROWID"
 
 CACHE_KIB = 16_384
-"""Memory that SQLite uses for the tables; the rest is in a temporary file, which it deletes."""
+"""Memory that SQLite uses for the table; the rest is in a temporary file, which it deletes."""
 
 FILE = "A temporary file of the map"
 
@@ -38,17 +34,13 @@ Versions = Sequence[Sequence[Event]]
 
 
 class TurnIndex:
-    """Where the journal has the turns of a map, by the keys of their prompts, in a temporary file.
-
-    The journal is read once, when the first prompts are looked up: turns that begin later are of other prompts.
-    """
+    """The keys of the prompts of a map, and where the journal has their turns; a temporary file counts the prompts."""
 
     def __init__(self, key: BatchKey) -> None:
         self._key = key
         self._lock = threading.Lock()
-        self._is_filled = False
         self._table = sqlite3.connect("", check_same_thread=False, isolation_level=None)
-        for statement in (f"PRAGMA cache_size = -{CACHE_KIB}", "PRAGMA journal_mode = OFF", *TABLES):
+        for statement in (f"PRAGMA cache_size = -{CACHE_KIB}", "PRAGMA journal_mode = OFF", TABLE):
             self._table.execute(statement)
 
     def close(self) -> None:
@@ -69,10 +61,8 @@ class TurnIndex:
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.
-            nbtool.errors.AnswersNotWritten: the disk with temporary files is full.
         """
-        with explained_failure(FILE):
-            waiting = self._turn_ids(keys)
+        waiting = self._turn_ids(keys)
         found: dict[str, Versions] = {}
         while latest := {key: turn_ids.pop() for key, turn_ids in waiting.items() if turn_ids}:
             for key, versions in read_versions(latest).items():
@@ -90,33 +80,16 @@ class TurnIndex:
 
     def _turn_ids(self, keys: Sequence[str]) -> dict[str, list[str]]:
         """Return the turns of each key that do not run here, in the order in which they began."""
-        running = running_turn_ids()
-        query = "SELECT turn_id FROM turns WHERE key = ? ORDER BY part, seq"
-        with self._lock:
-            self._fill()
-            found = {key: [row[0] for row in self._table.execute(query, (key,))] for key in keys}
-        turns = {key: [one for one in dict.fromkeys(ids) if one not in running] for key, ids in found.items()}
-        return {key: ids for key, ids in turns.items() if ids}
+        running, chat_id = running_turn_ids(), self._key.chat_id
 
-    def _fill(self) -> None:
-        if self._is_filled:
-            return
-        self._is_filled = True
-        parts = 0
+        def read(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+            return [(key, turn_id) for key in keys for turn_id in turns_of_key(connection, chat_id, key)]
 
-        def copy(connection: sqlite3.Connection) -> list[str]:
-            nonlocal parts
-            parts -= 1  # where the journal fell back to memory, the file, which is older, is read after that
-            rows = _started_turns(connection, self._key.chat_id)
-            self._table.executemany(f"INSERT INTO turns VALUES (?, {parts}, ?, ?)", rows)
-            return []
-
-        self._table.execute("BEGIN")
-        try:
-            journal().read(copy)
-        finally:
-            self._table.execute("COMMIT")
-        self._table.execute("CREATE INDEX turns_by_key ON turns (key)")
+        turns: dict[str, list[str]] = {}
+        for key, turn_id in dict.fromkeys(journal().read(read)):  # of a file that was left first, then in memory
+            if turn_id not in running:
+                turns.setdefault(key, []).append(turn_id)
+        return turns
 
 
 def read_versions(turn_ids: Mapping[str, str]) -> dict[str, Versions]:
@@ -141,15 +114,3 @@ def _counts(versions: Versions) -> bool:
         return True  # what it did is not known
     began = find_start(versions[0])
     return bool(began and began.told_from) or has_answer_or_call(versions[0])
-
-
-def _started_turns(connection: sqlite3.Connection, chat_id: str) -> Iterator[tuple[str, int, str]]:
-    """Yield the key, the place and the id of each turn of a chat."""
-    query = "SELECT seq, turn_id, body FROM events WHERE chat_id = ? AND kind = 'turn_started'"
-    for seq, turn_id, body in connection.execute(query, (chat_id,)):
-        try:
-            began = from_json(body)
-        except (ValueError, TypeError):
-            continue  # a row that cannot be read is skipped, as everywhere in the journal
-        if isinstance(began, dict) and isinstance(key := began.get("cell_id"), str):
-            yield key, seq, str(turn_id)

@@ -25,7 +25,6 @@ from nbtool.tools.approval import (
     Withheld,
     make_digest,
 )
-from nbtool.tools.calls.approval_request import request_event
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -84,7 +83,7 @@ def pack_question(question: Question) -> str:
 
     rest = (dict(question.arguments), dict(question.remember_keys), question.person_rule)
     try:
-        text = to_json(_SentQuestion(dump_event(request_event(question)), *rest)).decode()
+        text = to_json(_SentQuestion(dump_event(question.asked()), *rest)).decode()
     except (PydanticSerializationError, ValueError) as error:
         raise ApprovalError(f"The question cannot be sent home: {error}") from None
     if len(text) > MAX_QUESTION:
@@ -129,29 +128,13 @@ def read_decision(text: str, question: Question) -> Resolution:
 
 
 def _make_question(event: CallAsked, sent: _SentQuestion, digest: str) -> Question:
-    return Question(
-        call_id=event.call_id,
-        gate=event.gate,
+    return Question.from_event(
+        event,
         digest=digest,
-        tool=event.tool,
-        shown=event.shown,
-        description=event.description,
-        schema=event.schema,
         arguments=sent.arguments,
-        resolved=event.resolved,
-        effect=event.effect,
-        notice=event.notice,
-        media=event.media,
-        sensitive=event.sensitive,
-        can_remember=event.can_remember,
         remember_keys=sent.remember_keys,
-        previews=event.glances,
         notes=(FROM_WORKER, *event.notes),
-        again=event.again,
-        qualified_name=event.qualified_name,
-        is_form=event.is_form,
         person_rule=sent.person_rule or site_policy().rule_of_person,  # the rules of both machines hold
-        recipient=event.recipient,
     )
 
 

@@ -9,10 +9,10 @@ import sqlite3
 from dataclasses import dataclass, field
 from itertools import islice
 
-from nbtool.chat.batch.earlier_maps.earlier_turns import find_start, read_turn
-from nbtool.chat.batch.earlier_maps.lost_turns import turns_since
-from nbtool.chat.journal import journal, queries
+from nbtool.chat.batch.earlier_maps.earlier_turns import read_turn
+from nbtool.chat.journal import journal
 from nbtool.chat.journal.storage import is_in_memory
+from nbtool.chat.journal.turn_table import turns_since
 from nbtool.chat.turn import running_turn_ids
 from nbtool.event_json import dump_event
 from nbtool.settings import data_dir
@@ -68,12 +68,8 @@ def local_turns(chat_id: str, since: float = 0.0) -> list[ListedTurn]:
     """
 
     def read(connection: sqlite3.Connection) -> list[ListedTurn]:
-        found = []
-        for turn_id, kinds in islice(turns_since(connection, chat_id, since), MAX_TURNS + 1):
-            if began := find_start(queries.starts(connection, turn_id)):
-                acted = bool(kinds & {"turn_ended", "call_started"})
-                found.append(ListedTurn(turn_id, began.cell_id, began.started, acted))
-        return found
+        listed = islice(turns_since(connection, chat_id, since), MAX_TURNS + 1)
+        return [ListedTurn(one.turn_id, one.key, one.at, one.has_ended or one.has_called) for one in listed]
 
     return journal().read(read)
 

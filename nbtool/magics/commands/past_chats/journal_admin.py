@@ -154,7 +154,7 @@ def _chat_list(*, everywhere: bool) -> str:
 
 
 def _turn_count(line: queries.ChatRow) -> str:
-    return f"{line.turns:>3}{'+' if line.has_more else ''} turn{' ' if line.turns == 1 else 's'}"
+    return f"{line.turns:>3} turn{' ' if line.turns == 1 else 's'}"
 
 
 def notebook_name(path: str) -> str:

@@ -21,7 +21,6 @@ from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.magics.views.pageless_views import SHOWN_DIGEST
 from nbtool.text import list_names
 from nbtool.tools.approval import BY_COMMAND, Approved, Decision, Question, Released, RememberedApproval
-from nbtool.tools.calls.approval_request import request_event
 
 MIN_ID_CHARS = 4
 """Characters of a remembered approval's id that are accepted as a prefix where they match only one."""
@@ -187,7 +186,7 @@ def _show_question(context: CommandContext, chat: Chat, question: Question) -> s
 def _describe_question(context: CommandContext, chat: Chat, question: Question) -> str:
     owner = next(name for name, candidate in context.kernel.chats.items() if candidate is chat)
     where = "" if chat is context.chat else f" in chat {one_line(owner, 40)}"
-    text = f"{question.digest[:SHOWN_DIGEST]}  waiting{where}: {describe_request(request_event(question))}"
+    text = f"{question.digest[:SHOWN_DIGEST]}  waiting{where}: {describe_request(question)}"
     return text.replace("\n", "\n    ")
 
 
@@ -233,7 +232,7 @@ def _revoke(chat: Chat, selected: str) -> str:
 
 def _decide(context: CommandContext, chat: Chat, question: Question, decision: Decision, *, waits: bool) -> str:
     is_yes = isinstance(decision, Approved | Released)
-    decided = f"{type(decision).__name__}: {describe_subject(request_event(question))}."
+    decided = f"{type(decision).__name__}: {describe_subject(question)}."
     turn = next((turn for turn in chat.running_turns if question.digest in turn.state.questions), None)
 
     def decide() -> None:

@@ -1,0 +1,84 @@
+"""The table of turns: where a turn begins and ends in the events, whose key it has, and whether a call of it started.
+
+It is written in the transaction of these events. What a turn is, its text and its figures, is in its events alone.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from nbtool.chat.journal.row import Row
+
+TURN_TABLE = """
+    CREATE TABLE turns (
+        turn_id TEXT PRIMARY KEY,
+        chat_id TEXT NOT NULL,
+        key TEXT NOT NULL,
+        at REAL NOT NULL,
+        began INTEGER NOT NULL,
+        ended INTEGER,
+        acted INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE INDEX turns_by_start ON turns (began);
+    CREATE INDEX turns_of_chat ON turns (chat_id, began);
+    CREATE INDEX turns_of_key ON turns (chat_id, key, began);
+"""
+"""`key` is the turn's cell, or the prompt of a map; `began` and `ended` are its first and last event, `at` its start;
+`acted` is 1 once a call of it started."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTurn:
+    """A turn of the table: its key, when it began, whether it ended, and whether a call of it started."""
+
+    turn_id: str
+    key: str
+    at: float
+    has_ended: bool
+    has_called: bool
+
+
+def note_event(connection: sqlite3.Connection, row: Row, seq: int) -> None:
+    """Update the table by an event that was written under a number."""
+    match row.kind:
+        case "turn_started":
+            connection.execute(
+                "INSERT OR IGNORE INTO turns (turn_id, chat_id, key, at, began) VALUES (?, ?, ?, ?, ?)",
+                (row.turn_id, row.chat_id, _key_of(row.content), row.at, seq),
+            )
+        case "call_started":
+            connection.execute("UPDATE turns SET acted = 1 WHERE turn_id = ? AND acted = 0", (row.turn_id,))
+        case "turn_ended":
+            connection.execute("UPDATE turns SET ended = ? WHERE turn_id = ?", (seq, row.turn_id))
+
+
+def turns_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[ListedTurn]:
+    """Yield the turns of a chat that began since a time, the latest first."""
+    query = """
+        SELECT turn_id, key, at, ended IS NOT NULL, acted FROM turns
+        WHERE chat_id = ? AND at >= ? ORDER BY began DESC
+    """
+    for turn_id, key, at, has_ended, acted in connection.execute(query, (chat_id, since)):
+        yield ListedTurn(str(turn_id), str(key), float(at), bool(has_ended), bool(acted))
+
+
+def turns_of_key(connection: sqlite3.Connection, chat_id: str, key: str) -> list[str]:
+    """Return the turns of a chat with a key, in the order in which they began."""
+    query = "SELECT turn_id FROM turns WHERE chat_id = ? AND key = ? ORDER BY began"
+    return [str(turn_id) for (turn_id,) in connection.execute(query, (chat_id, key))]
+
+
+def acted_keys(connection: sqlite3.Connection, chat_id: str, count: int) -> Iterator[str]:
+    """Yield the keys of the first `count` turns of a chat of which a call started."""
+    query = "SELECT key FROM turns WHERE chat_id = ? AND acted ORDER BY began LIMIT ?"
+    return (str(key) for (key,) in connection.execute(query, (chat_id, count)))
+
+
+def _key_of(content: str | dict[str, Any]) -> str:
+    from pydantic_core import from_json  # noqa: PLC0415 - only where history is written
+
+    plain = from_json(content) if isinstance(content, str) else content
+    return str(plain.get("cell_id") or "") if isinstance(plain, dict) else ""
