@@ -166,11 +166,11 @@ def _outline(event: _OfCall) -> _OfCall:
     """Return that a call inside another one was made, and not what it took and returned."""
     match event:
         case CallReady():
-            return replace(event, arguments="{}", resolved={}, repaired=(), edited="")
+            return replace(event, arguments="{}", described={}, repaired=(), edited="")
         case CallAsked():
-            return replace(event, shown="", resolved={}, notes=(), notice="", again=None)
+            return replace(event, shown="", described={}, notes=(), notice="", again=None)
         case CallStarted():
-            return replace(event, edited="", resolved={})
+            return replace(event, edited="", described={})
         case CallProgress():
             return replace(event, guarded=True)
         case CallDecided():

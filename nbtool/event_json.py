@@ -13,7 +13,6 @@ from math import isinf
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nbtool.errors import UnreadableEvent
-from nbtool.event_upgrade import upgrade_event
 from nbtool.events import Event
 from nbtool.text import clean_text, map_text, shorten
 
@@ -67,7 +66,7 @@ def dump_data(data: dict[str, Any]) -> str:
 def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
     """Read an event from the output of `dump_event`, as JSON or as plain data.
 
-    Every field is validated, and unknown fields are dropped. Forms that older versions wrote are upgraded.
+    Every field is validated, and unknown fields are dropped.
 
     Raises:
         UnreadableEvent: the data is not an event; the text says what is wrong and where.
@@ -81,8 +80,6 @@ def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
             raise UnreadableEvent(f"An event is larger than {MAX_EVENT_BYTES >> 20} MiB.")
         value = from_json(text, allow_inf_nan=False)
         _check_bounds(value)
-        if isinstance(value, dict) and (upgraded := upgrade_event(value)):
-            text = to_json(upgraded)
         return _adapter().validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]

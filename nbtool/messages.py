@@ -6,13 +6,13 @@ Plain values: frozen, comparable, and loaded from JSON (`load_messages`) without
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from nbtool.argument_check import check_arguments
 from nbtool.audience import FREE, NATIVE, NESTED, OWN, RUN, TEXT
+from nbtool.call_arguments import parse_arguments
 from nbtool.ids import new_id
 from nbtool.mime import describe_media, media_bundle
 from nbtool.usage import Usage as Usage
@@ -100,7 +100,7 @@ class Media:
 
 
 @check_arguments
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolCall:
     """One tool call requested by the model.
 
@@ -115,16 +115,26 @@ class ToolCall:
     arguments: str = field(metadata=TEXT)
     id: str = field(default="", metadata=OWN)
     call_id: str = field(default="", metadata=OWN)
-    args: Mapping[str, Any] | None = field(default=None, metadata=FREE)
     error: str | None = field(default=None, metadata=TEXT)
     runnable: bool = field(default=False, metadata=OWN)
     repaired: tuple[str, ...] = field(default=(), metadata=TEXT)
     is_malformed: bool = field(default=False, metadata=OWN)
     kind: Literal["call"] = field(default="call", metadata=OWN)
 
+    @cached_property
+    def args(self) -> Mapping[str, Any] | None:
+        """The object that `arguments` is; None if there is an `error`."""
+        return None if self.error else parse_arguments(self.arguments)[0]
+
     def copy(self) -> ToolCall:
-        """Return a copy of the call with a deep copy of its arguments."""
-        return self if self.args is None else replace(self, args=deepcopy(dict(self.args)))
+        """Return a copy of the call with arguments of its own."""
+        return replace(self)
+
+    def parsed_as(self, args: Mapping[str, Any] | None) -> ToolCall:
+        """Return the call itself; `args` are its arguments, which need not be parsed again."""
+        if not self.error:
+            vars(self)["args"] = args
+        return self
 
 
 @check_arguments

@@ -33,6 +33,7 @@ from nbtool.events import (
     TurnParked,
     TurnStarted,
     TurnStatus,
+    resolve_arguments,
 )
 from nbtool.messages import Media, Message, Refusal, ToolCall, ToolResult, Usage
 from nbtool.wire.reply import Reply
@@ -46,7 +47,7 @@ class Call:
         id: the provider's id.
         arguments: as sent by the model.
         edited: JSON of the arguments that a person wrote instead.
-        resolved: the arguments that ran, with values described.
+        described: the arguments of which `arguments`, or `edited`, does not say what the tool received.
         shown: the text sent to the model.
         images: the images of the result sent to the model.
         media: the media of the result shown to the person.
@@ -77,7 +78,7 @@ class Call:
     arguments: str
     round: int
     id: str = ""
-    resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
+    described: dict[str, ResolvedArgument] = field(default_factory=dict)
     status: CallStatus = "waiting"
     shown: str = ""
     reason: str = ""
@@ -130,6 +131,11 @@ class Call:
         return self.qualified_name or self.name
 
     @property
+    def resolved(self) -> dict[str, ResolvedArgument]:
+        """The arguments that ran, as the tool received them."""
+        return resolve_arguments(self.edited or self.arguments, self.described)
+
+    @property
     def result_name(self) -> str:
         """The name by which references address the result, or addressed it in an earlier kernel."""
         return self.reference or self.dead_reference
@@ -143,7 +149,7 @@ class Call:
         """Change the call by one of its events."""
         match event:
             case CallReady():
-                self.resolved, self.edited, self.inside = dict(event.resolved), event.edited, event.inside
+                self.described, self.edited, self.inside = dict(event.described), event.edited, event.inside
                 self.qualified_name = event.qualified_name
             case CallAsked():
                 self.status = "waiting"
@@ -151,8 +157,8 @@ class Call:
                 self.decisions.append(event)
             case CallStarted():
                 self.status, self.started, self.thread = "running", event.started, event.thread
-                self.edited = event.edited
-                self.is_guarded, self.resolved = event.guarded, dict(event.resolved) or self.resolved
+                self.edited, self.is_guarded = event.edited, event.guarded
+                self.described = {**({} if event.edited else self.described), **event.described}
             case CallFinished():
                 self._finish(event)
             case _:

@@ -18,7 +18,7 @@ def hide(text: str) -> str:
 
 def test_what_is_of_the_envelope_is_never_hidden_and_all_content_is() -> None:
     native = Native("private", "private", "private", {"private": ["private", 49301, True, None]}, "private")
-    call = ToolCall("private", '{"private": 49301}', "private", "private", {"id": "private", "private": 49301})
+    call = ToolCall("private", '{"private": 49301}', "private", "private")
     message = Message("assistant", (Text("private"), call), native, "private")
     event = ReplyFinished(49301, message, "end", Usage(49301), complete=True, seconds=49301.0, finish_reason="private")
     hidden = for_audience(event, "journal", hide=hide)
@@ -27,7 +27,7 @@ def test_what_is_of_the_envelope_is_never_hidden_and_all_content_is() -> None:
     assert hidden.message.message_id == "private"
     assert hidden.message.parts == (
         Text("…"),
-        ToolCall("…", '{"…": "…"}', "private", "private", {"id": "…", "…": "…"}),
+        ToolCall("…", '{"…": "…"}', "private", "private"),
     )
     assert hidden.message.native == Native("private", "private", "…", {"…": ["…", "…", True, None]}, "private")
 
@@ -38,7 +38,7 @@ def test_the_names_of_arguments_are_content() -> None:
     hidden = for_audience(event, "journal", hide=hide)
 
     assert hidden.call_id == "private"
-    assert hidden.resolved == {"…": ResolvedArgument("…", (ResolvedReference("…", "…", "…"),))}
+    assert hidden.described == {"…": ResolvedArgument("…", (ResolvedReference("…", "…", "…"),))}
     assert hidden.glances == {}
 
 

@@ -38,7 +38,7 @@ MESSAGE = Message(
     "assistant",
     (
         Text("Hi"), Thinking("Hm"), Refusal("no"), Media("image/png", b"\xff\xfe\xfb?>"), Media("image/png", url="https://x"),
-        ToolCall("f", '{"a": 1}', "id", "call_1", {"a": [1, {"b": None}]}, None, True, ("mended",)),
+        ToolCall("f", '{"a": 1}', "id", "call_1", None, True, ("mended",)),
         ToolResult("f", "text", "id", "call_1", True, (Media("audio/wav", b""),)),
         ProviderCall("code", "1", "1"), Citation(Link("https://x", "X"), "so"),
     ),

@@ -17,10 +17,6 @@ import { reference } from "./resolved";
 
 const folder = `${import.meta.dirname}/recorded`;
 const OWN = readFileSync(`${import.meta.dirname}/payloads/own.json`, "utf8");
-const OLDER = readFileSync(
-  `${import.meta.dirname}/../../tests/fixtures/before_typed_fields/saved_turn.json`,
-  "utf8",
-);
 const ended = readdirSync(folder)
   .filter((name) => name.endsWith(".json"))
   .sort()
@@ -616,21 +612,4 @@ test("a saved turn says why it ended without a finished answer, and one of an ol
   expect(parseSavedTurn({ ...document, head: { ...document.head, end_reason: "<b>" } })).toBeNull();
   expect(parseSavedTurn(document)).not.toBeNull();
   older.close();
-});
-
-test("a turn saved by an older nbtool is shown, with the targets of its references", async () => {
-  const older: unknown = JSON.parse(OLDER)["application/vnd.nbtool.turn+json"];
-  const data = parseSavedTurn(older);
-  const page = shown(data ?? finished());
-  await drawn();
-  for (const fold of page.el.querySelectorAll("details")) {
-    fold.open = true;
-    fold.dispatchEvent(new Event("toggle"));
-  }
-  await drawn();
-
-  expect(data?.blocks.length).toBeGreaterThan(0);
-  expect(page.el.textContent).toContain("table = head_1_result");
-  expect(page.el.textContent).toContain("DataFrame, 1 rows by 2 columns: ticker");
-  page.close();
 });

@@ -155,7 +155,7 @@ RESOLVED = object_of(
         "is_reference": {"type": "boolean"},
     }
 )
-"""The target of an argument; older versions saved a line instead."""
+"""The target of an argument."""
 CALL_BLOCK = object_of(
     {
         "id": NAME,
@@ -164,7 +164,7 @@ CALL_BLOCK = object_of(
         "name": NAME,
         "round": COUNT,
         "arguments": PROSE,
-        "resolved": record_of({"anyOf": [RESOLVED, LINE]}),
+        "resolved": record_of(RESOLVED),
         "repaired": list_of(LINE),
         "state": {"enum": ["writing", "ready", *get_args(CallStatus)]},
         "question": {"type": "null"},

@@ -250,7 +250,7 @@ class Engine:
         await turn.emit(
             TurnEnded(
                 outcome.status,
-                outcome.text,
+                turn.text,
                 meter.usage,
                 meter.rounds,
                 meter.calls,

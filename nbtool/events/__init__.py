@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from nbtool.events.calls import (
     BY_ERROR, BY_NOBODY, BY_NO_DECISION, CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted,
     CallStatus, Difference, Gate, RepeatedQuestion, ResolvedArgument, ResolvedReference, WHOLE_RESULT,
+    resolve_arguments,
 )  # fmt: skip
 from nbtool.events.deltas import (
     CallDelta, CallPending, DELTAS, Delta, MediaDelta, ProviderDelta, RefusalDelta, ReplyEnd, Retrying, StopReason,
@@ -73,6 +74,7 @@ __all__ = [
     "TurnStarted",
     "TurnStatus",
     "UsageDelta",
+    "resolve_arguments",
 ]  # fmt: skip
 
 Event = (

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nbtool.audience import FREE, NESTED, OWN, PERSON, RUN, TEXT, TRACE, VIEW, unless
+from nbtool.call_arguments import parse_arguments
 from nbtool.messages import Media
 
 CallStatus = Literal[
@@ -61,11 +64,20 @@ class ResolvedArgument:
         return references if self.is_reference else f"{self.text} ({references})" if references else self.text
 
 
+def resolve_arguments(arguments: str, described: Mapping[str, ResolvedArgument]) -> dict[str, ResolvedArgument]:
+    """Return each argument as the tool receives it: as `described`, and the others as in the JSON of all."""
+    written = parse_arguments(arguments)[0] or {}
+    plain = {name: json.dumps(value, ensure_ascii=False) for name, value in written.items() if name not in described}
+    texts = {name: described[name] if name in described else ResolvedArgument(plain[name]) for name in written}
+    return {**texts, **described}
+
+
 @dataclass(slots=True)
 class CallReady:
     """A call was looked up, its references resolved and its arguments validated.
 
-    `resolved` describes each argument as the tool receives it. `glances` are shown to the user only: the first rows
+    `described` are the arguments of which `arguments` does not say what the tool receives: those with references, and
+    the defaults that were filled in. `glances` are shown to the user only: the first rows
     (`columns`, `rows`) of the objects opened for reading. `edited` is as in `CallStarted`, for a call whose recorded
     outcome is reused. `qualified_name` is the tool's name for the user, if it differs, such as `server.tool`. `inside`
     is the call whose code made this one, if one did. A `forwarded` one is of another chat, which a tool of this turn
@@ -76,7 +88,7 @@ class CallReady:
     name: str = field(metadata=TEXT)
     round: int = field(metadata=OWN)
     arguments: str = field(metadata=TEXT)
-    resolved: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
+    described: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
     repaired: tuple[str, ...] = field(default=(), metadata=TEXT)
     glances: dict[str, dict[str, Any]] = field(default_factory=dict, metadata=PERSON)
     edited: str = field(default="", metadata=TEXT)
@@ -89,6 +101,11 @@ class CallReady:
     def display_name(self) -> str:
         """The tool's name for a person."""
         return self.qualified_name or self.name
+
+    @property
+    def resolved(self) -> dict[str, ResolvedArgument]:
+        """Each argument as the tool receives it."""
+        return resolve_arguments(self.edited or self.arguments, self.described)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +143,7 @@ class CallAsked:
     `digest` identifies the content of the question; a decision carries it back. `shown` is what the user sees at the
     gate: the canonical arguments, or the text of the result. A `sensitive` question cannot be decided in bulk.
     `notice` is shown first, such as how the tool changed; `effect` describes what would change, such as a file's diff;
-    `media` are the images of a result that the model would receive. `resolved` and `glances` are as in `CallReady`,
+    `media` are the images of a result that the model would receive. `described` and `glances` are as in `CallReady`,
     but newer. `notes` are further lines for the user. `again` says why the question is repeated. An approval of these
     arguments may be remembered only if `can_remember_call`. `qualified_name` is as in `CallReady`. If it `is_form`, a
     server asks for the arguments, and an approval sends them. `recipient` is who receives the result, if it is not the
@@ -145,7 +162,7 @@ class CallAsked:
     effect: str = field(default="", metadata=PERSON)
     media: tuple[Media, ...] = field(default=(), metadata=PERSON)
     notice: str = field(default="", metadata=TEXT)
-    resolved: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
+    described: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
     glances: dict[str, dict[str, Any]] = field(default_factory=dict, metadata=PERSON)
     notes: tuple[str, ...] = field(default=(), metadata=TEXT)
     again: RepeatedQuestion | None = field(default=None, metadata=NESTED)
@@ -159,6 +176,11 @@ class CallAsked:
     def display_name(self) -> str:
         """The tool's name for a person."""
         return self.qualified_name or self.tool
+
+    @property
+    def resolved(self) -> dict[str, ResolvedArgument]:
+        """Each argument as the tool would receive it; of a question about a result only the described ones."""
+        return resolve_arguments(self.shown if self.gate == "run" else "", self.described)
 
 
 @dataclass(slots=True)
@@ -184,9 +206,9 @@ class CallDecided:
 class CallStarted:
     """A call is about to run; written before it does. `thread` says where it runs.
 
-    `edited` is the JSON of the arguments if a user changed the model's, else empty. `resolved` describes the arguments
-    if they differ from those of `CallReady`. The result of a `guarded` call may still be withheld, and with it the
-    output of the call, and what calls inside it take and return.
+    `edited` is the JSON of the arguments if a user changed the model's, else empty. `described` are those of
+    `CallReady` that changed; of edited arguments it is all. The result of a `guarded` call may still be withheld, and
+    with it the output of the call, and what calls inside it take and return.
     """
 
     call_id: str = field(metadata=OWN)
@@ -194,7 +216,7 @@ class CallStarted:
     thread: str = field(default="", metadata=RUN)
     edited: str = field(default="", metadata=TEXT)
     guarded: bool = field(default=False, metadata=OWN)
-    resolved: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
+    described: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
     kind: Literal["call_started"] = field(default="call_started", metadata=OWN)
 
 

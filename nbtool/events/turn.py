@@ -150,10 +150,10 @@ class ErrorRaised:
 class TurnEnded:
     """The last event of a turn. `usage` is the sum over its requests, `seconds` its duration.
 
-    The seconds in which it waited for a page that would show a question do not count. `waited` are the seconds of it
-    in which the turn only waited for a person's decision.
-    `end_reason` says why it ended without a finished answer. `error_phase` is the phase of the turn in which its
-    only error was raised; empty if it has several or none.
+    `text` is the answer if it is another one than that of the last reply with text, such as one that was joined. The
+    seconds in which the turn waited for a page that would show a question do not count. `waited` are the seconds of it
+    in which the turn only waited for a person's decision. `end_reason` says why it ended without a finished answer.
+    `error_phase` is the phase of the turn in which its only error was raised; empty if it has several or none.
     """
 
     status: TurnStatus = field(metadata=OWN)

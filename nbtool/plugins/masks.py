@@ -148,8 +148,7 @@ def mask_part(part: Part, masks: Masks) -> Part:
         case Text() | Thinking() | Refusal():
             return replace(part, text=masks.mask(part.text))
         case ToolCall():
-            args = masks.mask_all(part.args, numbers=True)
-            return replace(part, arguments=_mask_arguments(part.arguments, masks), args=args)
+            return replace(part, arguments=_mask_arguments(part.arguments, masks))
         case ToolResult():
             return replace(part, text=masks.mask(part.text), media=tuple(_mask_media(one, masks) for one in part.media))
         case Media():

@@ -78,6 +78,8 @@ class ToolCalling:
     known_outcomes: Mapping[str, Sequence[Call]] = field(default_factory=dict)
     _hooks: Hooks = field(init=False)
     _malformed_replies: int = field(init=False, default=0)
+    _offered: dict[str, Tool] = field(init=False, default_factory=dict)
+    _offered_specs: tuple[ToolSpec, ...] = field(init=False, default=())
     _latest_batch: list[Call] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -92,12 +94,15 @@ class ToolCalling:
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Offer the tools in the order of the toolset, which keeps prompt caches valid."""
+        tools = self.runtime.tools.tools()
+        if tools != self._offered:
+            specs = (_specs.get_or_make(tool, None, _make_spec) for tool in tools.values() if not tool.unfit_reason)
+            self._offered, self._offered_specs = tools, tuple(specs)
         for text in left_out_tools(self.runtime.tools):
             if text not in (shown := _notices.setdefault(self.runtime.approvals, set())):
                 shown.add(text)
                 await request.turn.emit(Notice(text, "warning"))
-        tools = self.runtime.tools.tools().values()
-        request.add_tools(_specs.get_or_make(tool, None, _make_spec) for tool in tools if not tool.unfit_reason)
+        request.add_tools(self._offered_specs)
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Run every call of the reply and append all results in one message, whatever their outcome."""
@@ -196,7 +201,7 @@ class ToolCalling:
                 record.name,
                 record.round,
                 record.arguments,
-                record.resolved,
+                record.described,
                 edited=record.edited,
                 qualified_name=record.qualified_name,
             )

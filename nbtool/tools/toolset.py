@@ -161,10 +161,19 @@ class Toolset:
         Raises:
             UnknownTool: no enabled tool has this name; the message lists existing names.
         """
-        tools = self.tools()
-        if name not in tools:
-            raise unknown_tool(name, tools)
-        return tools[name]
+        if (tool := find_tool(self, name)) is None:
+            raise unknown_tool(name, self.tools())
+        return tool
+
+    def find(self, name: str) -> Tool | None:
+        """Return the enabled tool with this name, without a look at the others of this set; None if there is none."""
+        if name in self._disabled:
+            return None
+        found = [tool for tool in (self._own_tools.get(name), *(find_tool(one, name) for one in self._sources)) if tool]
+        for tool in found[1:]:
+            if not _is_same(found[0], tool):
+                raise _collision(found[0], tool, self.name)
+        return found[0] if found else None
 
     def tools(self) -> dict[str, Tool]:
         """Return the enabled tools, by name."""
@@ -269,6 +278,11 @@ class FilteredTools:
         self._source = source
         self._is_kept = keep if callable(keep) else _name_filter((keep,) if isinstance(keep, str) else tuple(keep))
 
+    def find(self, name: str) -> Tool | None:
+        """Return the tool of this name if it is selected."""
+        tool = find_tool(self._source, name)
+        return tool if tool and self._is_kept(tool) else None
+
     def tools(self) -> dict[str, Tool]:
         """Return the selected tools."""
         return {name: tool for name, tool in self._source.tools().items() if self._is_kept(tool)}
@@ -329,6 +343,11 @@ class ApprovedTools:
         self._policy = policy
         self._cache: dict[Tool, Tool] = {}
 
+    def find(self, name: str) -> Tool | None:
+        """Return the tool of this name, with the other policy."""
+        tool = find_tool(self._source, name)
+        return tool and self._with_policy(tool)
+
     def tools(self) -> dict[str, Tool]:
         """Return the tools with the other policy; a sensitive tool remains sensitive."""
         return {name: self._with_policy(tool) for name, tool in self._source.tools().items()}
@@ -346,6 +365,16 @@ class ApprovedTools:
             policy = replace(self._policy, sensitive=self._policy.sensitive or tool.policy.sensitive)
             self._cache[tool] = replace(tool, policy=policy)
         return self._cache[tool]
+
+
+def find_tool(source: ToolSource, name: str) -> Tool | None:
+    """Return the tool of this name of a source; None if there is none.
+
+    A source may have a method `find`, which is quicker than `tools`; that of a base class does not count for a class
+    with tools of its own.
+    """
+    owner: Mapping[str, Any] = next((vars(kind) for kind in type(source).__mro__ if "tools" in vars(kind)), {})
+    return source.find(name) if "find" in owner else source.tools().get(name)  # type: ignore[attr-defined]  # it has one
 
 
 def on_demand_rules(source: ToolSource) -> tuple[Rule, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from nbtool.call_arguments import parse_arguments
 from nbtool.errors import ReplyTooLarge
 from nbtool.events import (
     CallDelta,
@@ -39,7 +40,7 @@ from nbtool.messages import (
     Usage,
 )
 from nbtool.text import clean_text
-from nbtool.wire.arguments import parse_arguments, single_object
+from nbtool.wire.arguments import single_object
 
 T = TypeVar("T")
 
@@ -261,12 +262,11 @@ class _CallSegment:
             arguments=arguments,
             id=self.id or self.call_id,
             call_id=self.call_id,
-            args=None if not_run_reason else args,
             error=(self.malformed or not_run_reason or error) or None,
             runnable=not not_run_reason and error is None,
             repaired=self.repaired,
             is_malformed=bool(self.malformed),
-        )
+        ).parsed_as(args)
 
 
 def require_few_items(count: int) -> None:

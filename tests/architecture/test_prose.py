@@ -38,11 +38,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "no such module: fts5": "SQLite has no code for it",
         "_LIST": "a statement, which SQLite keeps as it was given",
     },
-    "event_upgrade.py": {
-        "_IMPORTED": "frozen words of older files",
-        "_INTERRUPTED": "frozen words of older files",
-        "_REFERENCE_LINE": "frozen words of older files",
-    },
     "practice/arguments.py": {"LIST_SEPARATOR": A_MODEL},
     "practice/phrases.py": {"NOBODY_ASKED": A_MODEL},
     "practice/plan.py": {"IDENTITY_QUESTION": A_MODEL, "FAILURE_TEXT": A_MODEL},
@@ -58,7 +53,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "wire/prompted/undelimited.py": {"_ACTION": OF_MODELS},
     "wire/prompted/suspected_calls/labelled_lines.py": {"_ACTION": OF_MODELS},
     "wire/transport/errors/connection_errors.py": {"407": "httpx gives a proxy's status in its text alone"},
-    "js/saved/upgrade.ts": {"LINE": "frozen words of older files"},
     "js/rich/approval/validate.ts": {".exec(error)": "a validator's words, made shorter"},
 }
 """The places where it is right, by a part of the line, with the reason."""

@@ -33,9 +33,9 @@ CHANGED = RepeatedQuestion("changed", (Difference("the argument 'df'", str(FORME
 NOTE = "$VAR_REF{{df}} cannot be watched for changes: a generator cannot be compared."
 START: list[Event] = [RequestStarted(1), CallReady("c1", "send", 1, WRITTEN, FORMER, (), PREVIEW)]
 QUESTION: list[Event] = [
-    CallAsked("c1", "run", "d1", "send", WRITTEN, resolved=FORMER, glances=PREVIEW),
+    CallAsked("c1", "run", "d1", "send", WRITTEN, described=FORMER, glances=PREVIEW),
     CallDecided("c1", "run", "d1", "approved", "button"),
-    CallAsked("c1", "run", "d2", "send", WRITTEN, resolved=NEWER, notes=(NOTE,), again=CHANGED),
+    CallAsked("c1", "run", "d2", "send", WRITTEN, described=NEWER, notes=(NOTE,), again=CHANGED),
 ]
 EDITED = '{"df": "other"}'
 
@@ -87,7 +87,7 @@ def test_after_an_edit_the_call_shows_what_ran_and_keeps_what_was_asked_for() ->
         *START,
         QUESTION[0],
         CallDecided("c1", "run", "d1", "approved", "button", edited=True),
-        CallStarted("c1", 1.0, "main", EDITED, resolved={"df": plain('"other"')}),
+        CallStarted("c1", 1.0, "main", EDITED, described={"df": plain('"other"')}),
         CallFinished("c1", "send", 1, "ok", "sent"),
     )
     block: Any = transcript.block("c1")
@@ -114,7 +114,7 @@ def test_a_first_edit_that_did_not_fit_is_reported_with_why_and_the_second_as_ap
         *START,
         QUESTION[0],
         CallDecided("c1", "run", "d1", "approved", "button", edited=True),
-        CallAsked("c1", "run", "d2", "send", WRITTEN, resolved=FORMER, again=refused),
+        CallAsked("c1", "run", "d2", "send", WRITTEN, described=FORMER, again=refused),
     )
     waiting: Any = transcript.block("c1")
     assert call_facts(waiting) == "waiting for a decision"

@@ -20,7 +20,7 @@ def make_question(
     transcript = Transcript()
     transcript.feed(TurnStarted("t", "m", user("Go"), 1.0))
     transcript.feed(CallReady("c1", tool, 1, shown if gate == "run" else "{}", resolved or {}))
-    transcript.feed(CallAsked("c1", gate, "d1", tool, shown))
+    transcript.feed(CallAsked("c1", gate, "d1", tool, shown, described=resolved or {}))
     return transcript
 
 

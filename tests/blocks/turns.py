@@ -20,13 +20,14 @@ from nbtool.events import (
     Notice,
     ReplyFinished,
     RequestStarted,
+    ResolvedArgument,
     TextDelta,
     ThinkingDelta,
     TurnEnded,
     TurnStarted,
 )
 from nbtool.messages import Message, Text, Thinking, Usage, assistant, user
-from tests.resolved import plain, reference
+from tests.resolved import reference
 
 RECORDS = bool(os.environ.get("NBTOOL_RECORD"))
 
@@ -71,14 +72,15 @@ def first_round() -> list[Event]:
         ),
         CallReady(
             "c1", "price", 1, ARGUMENTS,
-            {"ticker": plain("'ACME'"), "table": reference("df", "DataFrame, 250 rows")},
+            {"table": reference("df", "DataFrame, 250 rows")},
         ),
         CallReady("c2", "price", 1, OTHER),
     ]  # fmt: skip
 
 
-def question_event() -> Event:
-    return CallAsked("c1", "run", "d1", "price", ARGUMENTS, "Latest close of a ticker, in USD.")
+def question_event(table: ResolvedArgument | None = None) -> Event:
+    described = {"table": table or reference("df", "DataFrame, 250 rows")}
+    return CallAsked("c1", "run", "d1", "price", ARGUMENTS, "Latest close of a ticker, in USD.", described=described)
 
 
 def approval_events() -> list[Event]:
@@ -93,9 +95,9 @@ def three_questions() -> list[Event]:
     """Three calls of a round that wait at once; one of them is sensitive and one was decided elsewhere."""
     code = json.dumps({"code": "import os\n\nprint(os.getcwd())\n"})
     table = reference("df", "DataFrame, 250 rows by 3 columns", "ticker (object)")
-    resolved = {"ticker": plain('"ACME"'), "table": table}
+    described = {"table": table}
     return [
-        *first_round(), CallReady("c1", "price", 1, ARGUMENTS, resolved), question_event(),
+        *first_round(), CallReady("c1", "price", 1, ARGUMENTS, described), question_event(table),
         CallAsked("c2", "run", "d2", "price", OTHER, "Latest close of a ticker, in USD.", SCHEMA),
         CallDelta("2", name="run_python", arguments=code, call_id="c3"),
         CallAsked("c3", "run", "d3", "run_python", code, "Run Python.", can_remember=False, sensitive=True),

@@ -346,7 +346,7 @@ def test_the_last_event_says_how_the_turn_ended():
     ran = run(["Hi"])
 
     assert ran.events[-1].kind == "turn_ended"
-    assert (ran.events[-1].status, ran.events[-1].text, ran.events[-1].rounds) == ("completed", "Hi", 1)
+    assert (ran.events[-1].status, ran.events[-1].text, ran.events[-1].rounds) == ("completed", "", 1)
 
 
 def test_the_chain_never_shares_a_message_with_the_history():

@@ -42,7 +42,7 @@ MESSAGES = [
     (user(Media("text/csv", f"a,b\n1,{KEY}\n".encode(), name="keys.csv")), "the prompt"),
     (results(ToolResult("read", f"It is {KEY}")), "the result of read"),
     (results(ToolResult("read", "", media=(Media("text/plain", KEY.encode()),))), "the result of read"),
-    (assistant(ToolCall("log_in", f'{{"key": "{KEY}"}}', args={"key": KEY})), "a reply"),
+    (assistant(ToolCall("log_in", f'{{"key": "{KEY}"}}')), "a reply"),
     (assistant(Thinking(f"I saw {KEY}")), "a reply"),
 ]
 

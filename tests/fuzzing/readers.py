@@ -32,6 +32,7 @@ import nbtool
 from nbtool.blocks.argument_lines import long_arguments, short_arguments
 from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.question import notice_text
+from nbtool.call_arguments import parse_arguments
 from nbtool.chat.batch.remote.asked_question import pack_decision, pack_question, read_decision, read_question
 from nbtool.chat.batch.remote.dask_engine import deliver_answer
 from nbtool.chat.batch.status_line import line_html
@@ -67,7 +68,7 @@ from nbtool.tools.values.table_preview import preview_table
 from nbtool.tools.variables.references import parse, referenced_names
 from nbtool.toolsets.html_text import read_html
 from nbtool.wire import decode
-from nbtool.wire.arguments import parse_arguments, single_object
+from nbtool.wire.arguments import single_object
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
 from nbtool.wire.dialects.usage_fields import MAX_MODEL_NAME, CumulativeUsage, count_at
@@ -388,7 +389,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
 PARTS = (
     "nbtool.blocks", "nbtool.wire", "nbtool.tools", "nbtool.toolsets", "nbtool.magics", "nbtool.plugins", "nbtool.view",
     "nbtool.mime", "nbtool.messages", "nbtool.server_url", "nbtool.event_json", "nbtool.chat", "nbtool.chain",
-    "nbtool.practice", "nbtool.text", "nbtool.event_upgrade",
+    "nbtool.practice", "nbtool.text",
 )  # fmt: skip
 
 EXCLUDED: dict[str, str] = {

@@ -90,7 +90,7 @@ def test_what_a_question_says_reaches_the_page_field_by_field() -> None:
     assert of_question - of_event - {"kind"} == {"arguments", "remember_keys", "person_rule", "context"}
     assert of_event - set(QuestionData.__annotations__) == {
         "call_id",
-        "resolved",
+        "described",
         "glances",
         "qualified_name",
     }  # the call's own block has these

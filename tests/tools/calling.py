@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 def ask_for(tool: str, /, **arguments: Any) -> ToolCall:
     text = json.dumps(arguments)
-    return ToolCall(tool, text, id=new_id("native"), call_id=new_id("call"), args=json.loads(text), runnable=True)
+    return ToolCall(tool, text, id=new_id("native"), call_id=new_id("call"), runnable=True)
 
 
 @dataclass

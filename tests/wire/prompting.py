@@ -14,7 +14,7 @@ FENCE = "7f3a"
 
 INNER = find_wire("chat")
 
-CALL = ToolCall("price", '{"ticker": "A"}', id="1", call_id="c1", args={"ticker": "A"}, runnable=True)
+CALL = ToolCall("price", '{"ticker": "A"}', id="1", call_id="c1", runnable=True)
 
 WRITTEN = '```call-7f3a\n{"name": "price", "arguments": {"ticker": "A"}}\n```'
 

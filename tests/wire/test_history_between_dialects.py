@@ -11,7 +11,7 @@ from nbtool.wire import Prompt, Target, find_wire
 from nbtool.wire.dialects.chat_completions.encoder import SHORT_CALL_IDS
 
 HERE = Target("host.example", "m")
-LOOK = ToolCall("look", "{}", id="c1", call_id="ours_1", args={}, runnable=True)
+LOOK = ToolCall("look", "{}", id="c1", call_id="ours_1", runnable=True)
 PICTURE = Media("image/png", data=b"PNG")
 
 
@@ -60,7 +60,7 @@ def test_a_call_without_arguments_goes_back_with_an_empty_object() -> None:
 
 def test_ids_of_nine_letters_stay_where_only_those_are_taken() -> None:
     short = Target(HERE.host, HERE.model, frozenset({SHORT_CALL_IDS}))
-    calls = [LOOK, ToolCall("look", "{}", id="abcdefgh9", call_id="ours_2", args={}, runnable=True)]
+    calls = [LOOK, ToolCall("look", "{}", id="abcdefgh9", call_id="ours_2", runnable=True)]
     (said,) = encode_messages("chat", Message("assistant", tuple(calls)), target=short)
     first, second = (made["id"] for made in said["tool_calls"])
 
@@ -70,7 +70,7 @@ def test_ids_of_nine_letters_stay_where_only_those_are_taken() -> None:
 @pytest.mark.parametrize(("length", "is_kept"), [(64, True), (65, False)])
 def test_a_round_goes_back_as_it_came_where_its_ids_are_not_too_long(length: int, is_kept: bool) -> None:
     call_id = "c" * length
-    made = ToolCall("look", "{}", id=call_id, call_id="ours_1", args={}, runnable=True)
+    made = ToolCall("look", "{}", id=call_id, call_id="ours_1", runnable=True)
     item = {"type": "function_call", "id": "fc_1", "call_id": call_id, "name": "look", "arguments": "{}"}
     item["status"] = "completed"
     message = Message("assistant", (made,), native=Native("responses", HERE.host, HERE.model, [item]))

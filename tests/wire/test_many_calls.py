@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
+from nbtool.call_arguments import MAX_NESTING
 from nbtool.chain.limits import Limits
 from nbtool.chat.turn_builder import TurnSettings
 from nbtool.events import CallDelta, Notice
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire import decode
-from nbtool.wire.arguments import MAX_NESTING
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import MAX_ARGUMENT_CHARS, MAX_REPLY_CALLS, ReplyBuilder

@@ -3,7 +3,6 @@ import { type Schema, Validator } from "@cfworker/json-schema";
 import { type Document, VERSION } from "../protocol";
 import schema from "./schema.json";
 import { type FieldSchema, keepKnownFields, unknownFieldsNote } from "./unknownFields";
-import { upgrade } from "./upgrade";
 
 /** The media type of a turn as data. */
 export const TURN_MIME = "application/vnd.nbtool.turn+json";
@@ -21,12 +20,11 @@ const validator = new Validator(schema as unknown as Schema, "2020-12");
 export function parseSavedTurn(value: unknown): Document | null {
   try {
     if ((value as Document | null)?.v !== VERSION || !isWithinLimits(value)) return null; // what is small is checked soon
-    if (validator.validate(value).valid)
-      return hasUniqueIds(value as Document) ? upgrade(value as Document) : null;
+    if (validator.validate(value).valid) return hasUniqueIds(value as Document) ? (value as Document) : null;
     const known = keepKnownFields(schema as unknown as FieldSchema, value);
     if (known.removed === 0 || !validator.validate(known.value).valid) return null;
     const document = withNotice(known.value as Document, unknownFieldsNote(known.removed));
-    return hasUniqueIds(document) ? upgrade(document) : null;
+    return hasUniqueIds(document) ? document : null;
   } catch {
     return null; // nested too deeply
   }

@@ -25,6 +25,7 @@ from nbtool.events import (
     RepeatedQuestion,
     ResolvedArgument,
     TurnParked,
+    resolve_arguments,
 )
 from nbtool.messages import Media, ToolResult
 from nbtool.text import clean_text
@@ -87,7 +88,8 @@ class CallFolds:
         patches, entry = self._call(event.call_id, event.display_name, self._blocks.head["round"])
         question = question_data(event, self.question_media.setdefault(entry.id, {}))
         self._waiting.add(entry.id)
-        current = self._current_values(entry, event) if event.gate == "run" and event.resolved else {}
+        resolved = event.resolved if event.gate == "run" else {}
+        current = self._current_values(entry, event, resolved) if resolved else {}
         current |= _not_counted(entry, event.again)
         return patches + entry.update(state="waiting", question=question, **current) + self._update_status()
 
@@ -117,8 +119,12 @@ class CallFolds:
         patches += _apply_edit(entry, event.edited)
         if event.guarded:
             self._guarded.add(event.call_id)
-        stands_for = {"resolved": self._resolved(event.resolved)} if event.resolved else {}
-        return patches + entry.update(state="running", started=event.started, **stands_for) + self._update_status()
+        if event.edited:
+            resolved = self._resolved(resolve_arguments(event.edited, event.described))
+            patches += entry.update(resolved=resolved)
+        elif event.described:
+            patches += entry.update(resolved={**entry.fields["resolved"], **self._resolved(event.described)})
+        return patches + entry.update(state="running", started=event.started) + self._update_status()
 
     def _call_progress(self, event: CallProgress) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._blocks.head["round"])
@@ -203,10 +209,12 @@ class CallFolds:
     def _resolved(self, resolved: Mapping[str, ResolvedArgument]) -> dict[str, ResolvedShape]:
         return resolved_shapes(resolved, lambda text: self._blocks.notice_text(text, clean_text))
 
-    def _current_values(self, entry: BlockBuilder, event: CallAsked) -> dict[str, Any]:
+    def _current_values(
+        self, entry: BlockBuilder, event: CallAsked, resolved: Mapping[str, ResolvedArgument]
+    ) -> dict[str, Any]:
         """Return the current targets of the arguments, in place of those when the call was ready."""
         former: dict[str, Any] = {"glances": {}} if "glances" in entry.fields else {}
-        return {"resolved": self._resolved(event.resolved), **former, **_previews(event.glances)}
+        return {"resolved": self._resolved(resolved), **former, **_previews(event.glances)}
 
     def _turn_parked(self, _: TurnParked) -> list[Patch]:
         self._is_parked = True

@@ -118,8 +118,7 @@ def restore_tree(events: Iterable[tuple[str, Event]], open_turn: OpenTurn = LEFT
         if isinstance(event, TreeChanged):
             rebuilt.apply(event)
         elif isinstance(event, TurnStarted) and event.turn_id == turn_id and turn_id in of_turn and is_id(turn_id):
-            # Events without a node id are from an older format, in which nodes were identified by their cells.
-            node = rebuilt.node_from_event(event) if event.node_id else rebuilt.node_for_cell(event.cell_id)
+            node = rebuilt.node_from_event(event)
             rebuilt.add_version(node, restore_turn(of_turn.pop(turn_id), open_turn=open_turn))
     return rebuilt
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nbtool.chat.journal.blobs import restore
 from nbtool.errors import JournalError, UnreadableEvent
 from nbtool.event_json import load_event
-from nbtool.events import Event, TurnEnded, TurnStarted
+from nbtool.events import Event, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.ids import short_id
 
 MAX_LATEST = 50
@@ -196,9 +196,19 @@ def list_turns(connection: sqlite3.Connection, max_turns: int = MAX_TURNS) -> li
     lines: list[TurnRow] = []
     for chat_id, notebook, *columns in connection.execute(query, (max_turns,)):
         began, ended = (parse_event(connection, *row) for row in (columns[:3], columns[3:]))
+        if isinstance(ended, TurnEnded) and not ended.text and isinstance(began, TurnStarted):
+            ended = replace(ended, text=_last_answer(connection, began.turn_id))
         if line := _turn_row(str(chat_id), str(notebook), began, ended):
             lines.append(line)
     return lines
+
+
+def _last_answer(connection: sqlite3.Connection, turn_id: str) -> str:
+    """Return the text of the last reply of a turn that has one."""
+    query = "SELECT seq, body FROM events WHERE turn_id = ? AND kind = 'reply_finished' ORDER BY seq DESC"
+    replies = (parse_event(connection, *row) for row in connection.execute(query, (turn_id,)))
+    messages = (reply.message for reply in replies if isinstance(reply, ReplyFinished))
+    return next((message.answer for message in messages if message.text.strip()), "")
 
 
 def raw_event(connection: sqlite3.Connection, seq: int, body: Any) -> dict[str, Any] | None:

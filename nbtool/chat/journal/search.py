@@ -45,8 +45,8 @@ _LIST = "CREATE TABLE searchable (part INTEGER PRIMARY KEY, upto INTEGER NOT NUL
 _WORDS = "CREATE VIRTUAL TABLE words_{} USING fts5(text, content='', tokenize='unicode61')"
 """What creates the list and a part, as SQLite keeps it (https://www.sqlite.org/schematab.html)."""
 
-_INDEX_TABLE = re.compile("(?:former_)?words(?:_[0-9]+)?", re.IGNORECASE)
-"""The names of parts; before there were any, the index was `words`, or `former_words` while it was dropped."""
+_INDEX_TABLE = re.compile("words_[0-9]+", re.IGNORECASE)
+"""The names of parts."""
 
 _CLEAR = 'DELETE FROM "{0}_data" WHERE id IN (SELECT id FROM "{0}_data" WHERE id > 10 LIMIT ?)'
 """The table in which FTS5 keeps a part: https://www.sqlite.org/fts5.html#fts5_data_structures. Records 1 and 10, its

@@ -39,7 +39,7 @@ from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.site_rules import asks_person
 from nbtool.tools.tool import Tool
-from nbtool.tools.toolset import Toolset
+from nbtool.tools.toolset import Toolset, find_tool
 from nbtool.turn_state import Call, TurnState
 
 REPLAYED_FROM = "Replayed from {date}: no request was sent."
@@ -181,7 +181,7 @@ class Replay:
 
     async def _execute_call(self, ready: CallReady, recorded: RecordedCall, finished: CallFinished) -> Call | None:
         arguments = _read(recorded.edited or ready.arguments)
-        tool = self.runtime.tools.tools().get(ready.name)
+        tool = find_tool(self.runtime.tools, ready.name)
         if tool is None or arguments is None:
             await self.emit(ready)
             return None
@@ -204,7 +204,7 @@ class Replay:
             approver=_RecordedApprover(self.runtime.approver, decided, finished.shown, tool),
         )
         text = json.dumps(arguments, ensure_ascii=False)
-        call = ToolCall(ready.name, text, "", ready.call_id, args=arguments, runnable=True)
+        call = ToolCall(ready.name, text, "", ready.call_id, runnable=True)
         return await self._until_stopped(run_call(call, runtime, round=ready.round))
 
     async def _until_stopped(self, work: Any) -> Call:

@@ -20,7 +20,6 @@ from nbtool.event_filter import filter_events, hidden_calls
 from nbtool.event_json import load_events
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, Notice, TurnEnded
 from nbtool.ids import new_id
-from nbtool.messages import ToolCall
 from nbtool.text import clean_text, map_text
 from nbtool.tools.variables.store import Variables
 from nbtool.tools.variables.variable import NAME
@@ -134,10 +133,10 @@ def _plain_field(field: Any, ids: dict[str, str]) -> Any:
 
 
 def _is_left_out(one: Field[Any], field: Any) -> bool:
-    """Whether an optional field has its default or can be derived: new ids are made, arguments are read from JSON."""
+    """Whether an optional field has its default, or is an id: new ones are made."""
     if one.default is MISSING and one.default_factory is MISSING:
         return False
-    return one.name in ("message_id", "args") or field is None or field == one.default or field in ((), {})
+    return one.name == "message_id" or field is None or field == one.default or field in ((), {})
 
 
 def _short_id(call_id: str, ids: dict[str, str]) -> str:
@@ -232,7 +231,7 @@ def _check(events: Sequence[Event], calls: Mapping[str, RecordedCall]) -> None:
 
 
 def _with_new_ids(value: T, ids: dict[str, str]) -> T:
-    """Return an event, or a part of it, with new ids of calls, and with the arguments that their JSON says."""
+    """Return an event, or a part of it, with new ids of calls."""
     changes: dict[str, Any] = {}
     for one in fields(value):  # type: ignore[arg-type]  # every event and part is a dataclass
         field = getattr(value, one.name)
@@ -242,8 +241,6 @@ def _with_new_ids(value: T, ids: dict[str, str]) -> T:
             changes[one.name] = _with_new_ids(field, ids)
         elif isinstance(field, tuple):
             changes[one.name] = tuple(_with_new_ids(inner, ids) if is_dataclass(inner) else inner for inner in field)
-    if isinstance(value, ToolCall):
-        changes["args"] = _arguments(value.arguments)
     return replace(value, **changes)  # type: ignore[type-var]  # the same
 
 

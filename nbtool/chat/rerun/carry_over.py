@@ -122,10 +122,8 @@ def _part(part: Part, ids: Mapping[str, str], arguments: Mapping[str, Mapping[st
         return part
     if part.call_id not in arguments:
         return replace(part, call_id=ids[part.call_id])
-    args = dict(arguments[part.call_id])
-    return ToolCall(
-        part.name, json.dumps(args, ensure_ascii=False), part.id, ids[part.call_id], args=args, runnable=True
-    )
+    text = json.dumps(dict(arguments[part.call_id]), ensure_ascii=False)
+    return ToolCall(part.name, text, part.id, ids[part.call_id], runnable=True)
 
 
 def _carried_record(record: Call, call_id: str, result: str | None = None) -> Call:

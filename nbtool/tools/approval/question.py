@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
 from nbtool.audience import PERSON
-from nbtool.events import CallAsked
+from nbtool.events import CallAsked, ResolvedArgument, resolve_arguments
 from nbtool.sign_in import sign_in_page
 from nbtool.tools.approval.context import PolicyContext
 from nbtool.tools.approval.decisions import Decision, Denied, Scope, Undecided, Withheld
@@ -43,6 +44,11 @@ class Question(CallAsked):
     def __post_init__(self) -> None:
         object.__setattr__(self, "can_remember_call", self.can_remember and "call" in self.remember_keys)
 
+    @property
+    def resolved(self) -> dict[str, ResolvedArgument]:
+        """Each argument as the tool would receive it."""
+        return resolve_arguments(json.dumps(dict(self.arguments)), self.described)
+
     @classmethod
     def from_event(cls, event: CallAsked, **own: Any) -> Question:
         """Return the question of an event; `own` are fields that differ, or that the event has not."""
@@ -63,7 +69,7 @@ class Question(CallAsked):
             self,
             arguments=json_copy(self.arguments),
             schema=json_copy(self.schema),
-            resolved=dict(self.resolved),
+            described=dict(self.described),
             remember_keys=dict(self.remember_keys),
             glances={name: dict(preview) for name, preview in self.glances.items()},
         )

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from nbtool.errors import InvalidArguments, ToolFailed
-from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
+from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument, resolve_arguments
 from nbtool.messages import Media
 from nbtool.policy import site_policy
 from nbtool.tools.approval import Question, make_digest
@@ -66,8 +66,8 @@ class BoundCall:
         previews: the first rows of readable variables, by argument name.
         effect: what the call would change, as reported by the tool.
         unreadable_links: the references to variables that were exposed by reference only.
-        described_arguments: each argument when it was bound: references by name, type and shape, other values as
-            JSON.
+        described: the arguments, when it was bound, that differ from what was written: references by name, type and
+            shape, and the defaults that were filled in.
         contents: the contents of the objects of readable variables when approval was asked, for comparison.
     """
 
@@ -82,7 +82,7 @@ class BoundCall:
     tool_token: str = ""
     tool_problem: str = ""
     may_tool_change: bool = False
-    described_arguments: dict[str, ResolvedArgument] = field(default_factory=dict)
+    described: dict[str, ResolvedArgument] = field(default_factory=dict)
     contents: Mapping[Path, tuple[ContentLines | None, ...]] = field(default_factory=dict, repr=False)
 
     @property
@@ -95,6 +95,11 @@ class BoundCall:
         """A copy of the arguments as they were written."""
         arguments: dict[str, Any] = json.loads(self.arguments_json)
         return arguments
+
+    @property
+    def resolved_arguments(self) -> dict[str, ResolvedArgument]:
+        """Each argument as the tool receives it."""
+        return resolve_arguments(self.arguments_json, self.described)
 
     @property
     def token_digests(self) -> tuple[str, ...]:
@@ -157,7 +162,7 @@ class BoundCall:
             notice=notice,
             schema=schema,
             arguments=arguments,
-            resolved=dict(self.described_arguments),
+            described=dict(self.described),
             effect=self.effect if gate == "run" else "",
             media=media,
             sensitive=sensitive,
@@ -276,15 +281,23 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables, earlier
         _previews(resolved, variables),
         _effect_preview(tool, values, resolved),
         unreadable_links,
-        described_arguments=_describe_arguments(tool, arguments_json, values, resolved),
+        described=_describe_arguments(tool, arguments, arguments_json, values, resolved),
     )
 
 
 def _describe_arguments(
-    tool: Tool, arguments: Mapping[str, Any], values: Mapping[str, Any], resolved: ResolvedArguments
+    tool: Tool,
+    written: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    values: Mapping[str, Any],
+    resolved: ResolvedArguments,
 ) -> dict[str, ResolvedArgument]:
-    """Describe each argument, and each declared default that validation filled in."""
-    described = {name: _described(name, value, resolved) for name, value in arguments.items()}
+    """Describe each argument that is not as it was written, and each declared default that validation filled in."""
+    described = {
+        name: _described(name, value, resolved)
+        for name, value in arguments.items()
+        if (resolved.links and resolved.links_in(name)) or name not in written or written[name] != value
+    }
     for name, parameter in tool.parameters.by_name.items():
         if parameter.is_filled_in(arguments):
             described[name] = ResolvedArgument(_filled_text(values[name]))

@@ -14,13 +14,14 @@ from nbtool.tools.variables.references import Path, ReferenceTarget
 
 def find_differences(before: BoundCall, current: BoundCall) -> tuple[Difference, ...]:
     """Return what is different now; of the contents of referenced objects, those that may be read."""
+    former, now = before.resolved_arguments, current.resolved_arguments
     differences = [
         _difference(
             f"the argument {name!r}",
-            _format_argument(before.described_arguments.get(name)),
-            _format_argument(current.described_arguments.get(name)),
+            _format_argument(former.get(name)),
+            _format_argument(now.get(name)),
         )
-        for name in {**before.described_arguments, **current.described_arguments}
+        for name in {**former, **now}
     ]
     if not before.same_tool_as(current):
         differences.append(_difference("the tool", _definition(before.tool), _definition(current.tool)))

@@ -31,6 +31,7 @@ from nbtool.tools.execution.runner import BlockedLoop, ToolRun, run_tool, runner
 from nbtool.tools.execution.start_check import ChangedBeforeStart
 from nbtool.tools.execution.worker_version import OtherVersionInWorker
 from nbtool.tools.tool import Progress, Tool
+from nbtool.tools.toolset import find_tool
 from nbtool.turn_state import Call
 
 UNREADABLE_INPUT = (
@@ -120,7 +121,7 @@ async def run_call(
 async def skip_call(call: ToolCall, runtime: ToolRuntime, *, round: int, reason: str) -> Call:
     """Answer a call that must not run, and write it to the journal."""
     run = RunningCall(runtime, runtime.state.open_call(call, round))
-    if tool := runtime.tools.tools().get(call.name):
+    if tool := find_tool(runtime.tools, call.name):
         run.outcome.qualified_name = tool.qualified_name
     run.finish("not_run", reason, reason)
     await run.emit_outcome()
@@ -163,7 +164,7 @@ def _ready_event(call: ToolCall, run: RunningCall, bound: BoundCall) -> CallRead
         name=call.name,
         round=run.round,
         arguments=call.arguments,
-        resolved=bound.described_arguments,
+        described=bound.described,
         repaired=call.repaired,
         glances={**bound.previews},
         qualified_name=run.outcome.qualified_name,
@@ -226,10 +227,11 @@ async def _record_start(bound: BoundCall, run: RunningCall, edited: str) -> None
     tool, runtime = bound.tool, run.runtime
     thread_name = "loop" if tool.is_async else runner_for(tool, runtime.caller_thread).name
     run.is_guarded = run.is_guarded or _may_be_withheld(tool, runtime)
-    resolved = bound.described_arguments if bound.described_arguments != run.record.resolved else {}
+    known = {} if edited else run.record.described
+    changed = {name: one for name, one in bound.described.items() if known.get(name) != one}
     run.began = monotonic()
     try:
-        await runtime.emit(CallStarted(run.call_id, time.time(), thread_name, edited, run.is_guarded, {**resolved}))
+        await runtime.emit(CallStarted(run.call_id, time.time(), thread_name, edited, run.is_guarded, changed))
     except asyncio.CancelledError:
         raise NeverStarted from None
 

@@ -174,7 +174,7 @@ def may_leak(error: BaseException | None, bound: BoundCall, variables: Variables
     vocabulary = (
         _tool_vocabulary(bound.tool),
         json.dumps(bound.arguments),
-        *map(str, bound.described_arguments.values()),
+        *map(str, bound.resolved_arguments.values()),
     )
     return not isinstance(error, NbtoolError) and not _word_set(text) <= _SAFE_WORDS | _word_set(*vocabulary)
 

@@ -175,7 +175,7 @@ class ScriptRun:
                 if tool.resolves_references
                 else json.dumps(arguments)
             )
-            call = ToolCall(tool.name, text, call_id=new_id("call"), args=json.loads(text), runnable=True)
+            call = ToolCall(tool.name, text, call_id=new_id("call"), runnable=True)
             if nested := self._runtime.run_nested:
                 return await nested(call, runtime, self._call.round)
             return await run_call(call, runtime, round=self._call.round)

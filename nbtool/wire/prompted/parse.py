@@ -87,7 +87,6 @@ def _as_tool_call(call: ParsedCall, complete: bool) -> ToolCall:
         arguments=json.dumps(call.args, ensure_ascii=False),
         id=call_id,
         call_id=call_id,
-        args=call.args if complete else None,
         error=None if complete else "The reply was cut off before it was complete; its calls do not run.",
         runnable=complete,
         repaired=call.all_repairs,

@@ -35,7 +35,7 @@ def test_a_repeated_content_is_kept_once_and_comes_back_whole(tmp_path: Path) ->
 def test_what_a_model_writes_cannot_be_taken_for_a_stored_content(tmp_path: Path) -> None:
     digest = blobs.digest(LONG)
     forged = {"$content": digest, "hash": digest, "path": '["text"]'}
-    call = ToolCall("f", json.dumps(forged), args={"a": forged, "b": "x" * 2_000})
+    call = ToolCall("f", json.dumps(forged))
     events = [Notice(LONG), MessageAppended(assistant(call)), CallReady("c", "f", 1, json.dumps(forged) + " " * 2_000)]
     book = journal_with(tmp_path / "journal.sqlite", *events)
 

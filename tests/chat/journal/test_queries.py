@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nbtool.chat.journal import Journal, queries
-from nbtool.events import TurnEnded, TurnStarted
-from nbtool.messages import Usage, user
+from nbtool.events import ReplyFinished, TurnEnded, TurnStarted
+from nbtool.messages import Usage, assistant, user
 
 
 @pytest.fixture
@@ -57,6 +57,16 @@ def test_turns_are_listed_in_order_with_their_ends(book: Journal) -> None:
         ("unfinished", "Ask t4", ""),
         ("completed", long, ended.text),
     ]
+
+
+def test_a_turn_is_listed_with_its_last_reply_that_has_text(book: Journal) -> None:
+    replies = [
+        ReplyFinished(number, assistant(text), "end", Usage(), True) for number, text in enumerate(["Ah.", "Oh.", ""])
+    ]
+    ended = TurnEnded("completed", "", Usage(), 3, 0, 1.0)
+    asyncio.run(book.write("c1", "t5", [TurnStarted("t5", "m", user("Hi"), 1.0), *replies, ended]))
+
+    assert book.read(queries.list_turns)[-1].text == "Oh."
 
 
 def test_of_many_turns_the_latest_are_listed(book: Journal) -> None:

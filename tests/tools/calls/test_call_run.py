@@ -62,8 +62,8 @@ def test_a_call_runs_and_its_result_is_sent_and_remembered() -> None:
     assert (result.text, result.id, result.call_id, result.is_error) == ("8", call.id, call.call_id, False)
 
 
-BROKEN = replace(ask_for("double"), arguments='{"n": ', args=None, error="The arguments are not JSON.", runnable=False)
-CUT_OFF = replace(ask_for("double", n=1), args=None, error="The reply was cut off.", runnable=False)
+BROKEN = replace(ask_for("double"), arguments='{"n": ', error="The arguments are not JSON.", runnable=False)
+CUT_OFF = replace(ask_for("double", n=1), error="The reply was cut off.", runnable=False)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_default_that_was_made_is_in_the_question_in_the_events_and_in_the_rec
         record.resolved["number"].text,
     }
     assert texts == {f'"{seen[1]}"'}
-    assert harness.of("call_started")[0].resolved == {}  # as in the event before
+    assert harness.of("call_started")[0].described == {}  # as in the event before
 
 
 def test_a_default_without_a_form_in_json_is_described() -> None:

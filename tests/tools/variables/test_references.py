@@ -219,8 +219,9 @@ def test_arguments_are_described_by_what_they_refer_to() -> None:
     shown = tool(lambda data, note: (data, note), name="show")
     bound = bind(as_tools(shown)[0], {"data": "$VAR_REF{{frame}}", "note": "see é"}, variables)
 
-    assert str(bound.described_arguments["note"]) == '"see é"'
-    assert "DataFrame" in str(bound.described_arguments["data"])
-    assert bound.question("c1", "run", "{}").resolved == bound.described_arguments
+    assert str(bound.resolved_arguments["note"]) == '"see é"'
+    assert "DataFrame" in str(bound.resolved_arguments["data"])
+    assert bound.question("c1", "run", "{}").resolved == bound.resolved_arguments
+    assert list(bound.described) == ["data"]  # the other one is as it was written
     assert bound.question("c1", "run", "{}").arguments == {"data": "$VAR_REF{{frame}}", "note": "see é"}
     assert bound.question("c1", "run", "{}", attempt=1).digest != bound.question("c1", "run", "{}").digest

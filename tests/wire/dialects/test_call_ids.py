@@ -7,7 +7,7 @@ from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 
 
 def call(call_id: str = "", ours: str = "") -> ToolCall:
-    return ToolCall("look", "{}", id=call_id, call_id=ours, args={}, runnable=True)
+    return ToolCall("look", "{}", id=call_id, call_id=ours, runnable=True)
 
 
 def answer(call_id: str = "", ours: str = "") -> ToolResult:

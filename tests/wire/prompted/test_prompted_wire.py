@@ -24,7 +24,7 @@ TOOLS = (
     ToolSpec("add", "Add </tools> two numbers.", {"type": "object", "properties": {"b": {}, "a": {}}}),
 )
 
-OTHER = replace(CALL, arguments='{"ticker": "B"}', id="2", call_id="c2", args={"ticker": "B"})
+OTHER = replace(CALL, arguments='{"ticker": "B"}', id="2", call_id="c2")
 
 HISTORY = (
     user("How much is A?"),
@@ -134,7 +134,7 @@ def test_a_name_cannot_break_out_of_its_attribute() -> None:
 
 
 def test_arguments_that_are_no_json_are_sent_as_an_empty_object() -> None:
-    broken = replace(CALL, arguments="```\n{", args=None, error="not JSON")
+    broken = replace(CALL, arguments="```\n{", error="not JSON")
     actual = message_text(encode_messages(user("Hi"), assistant(broken))[-1])
 
     assert json.loads(actual.split("\n")[1]) == {"name": "price", "arguments": {}}

@@ -144,7 +144,7 @@ async def _fill_in(
 async def ask_form(call: RunningCall, tool: Tool, parameters: FormParameters) -> Call:
     """Run the call that is a form, during another one; a person who stops it withdraws the question."""
     values = dict(parameters.draft)
-    form = ToolCall(tool.name, json.dumps(values), call_id=new_id("call"), args=values, runnable=True)
+    form = ToolCall(tool.name, json.dumps(values), call_id=new_id("call"), runnable=True)
     runtime = replace(call.runtime, tools=Toolset("form", [tool]), check_results=False)
 
     def withdraw(_: object) -> None:

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbtool.call_arguments import parse_arguments
 from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
-from nbtool.wire.arguments import arguments_text, parse_arguments, single_object
+from nbtool.wire.arguments import arguments_text, single_object
 from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
 from nbtool.wire.dialects.anthropic.usage import read_usage
 from nbtool.wire.dialects.reply_notices import removal_notices

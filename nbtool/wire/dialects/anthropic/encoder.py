@@ -15,10 +15,10 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Any
 
+from nbtool.call_arguments import parse_arguments
 from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
 from nbtool.text import clean_text
-from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.anthropic.decoder import AnthropicDecoder
 from nbtool.wire.dialects.call_ids import VALID_ID, CallIds, safe_tool_name

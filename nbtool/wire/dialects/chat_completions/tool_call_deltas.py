@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbtool.call_arguments import parse_arguments
 from nbtool.events import CallDelta
-from nbtool.wire.arguments import arguments_text, parse_arguments
+from nbtool.wire.arguments import arguments_text
 from nbtool.wire.framing.value_types import require_object
 from nbtool.wire.reply import CALLS_CEILING
 

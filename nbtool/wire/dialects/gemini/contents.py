@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from nbtool.call_arguments import parse_arguments
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
 from nbtool.text import clean_text
-from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.base import Target
 from nbtool.wire.dialects.call_ids import safe_tool_name
 

@@ -9,7 +9,7 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from nbtool.wire.arguments import MAX_NESTING
+from nbtool.call_arguments import MAX_NESTING
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")

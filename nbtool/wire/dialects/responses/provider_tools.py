@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from nbtool.call_arguments import parse_arguments
 from nbtool.events import StreamNotice
 from nbtool.messages import Citation, Link, ProviderCall
 from nbtool.text import shorten
-from nbtool.wire.arguments import parse_arguments
 from nbtool.wire.dialects.provider_tools import cited_passage, input_text, unknown_part
 from nbtool.wire.dialects.responses.output_items import is_at_provider, is_x_search
 

@@ -30,7 +30,7 @@ MARKED = Target("api.example", "thinker-1")
 
 PRICE = ToolSpec("price", "Latest close.", {"type": "object", "properties": {"ticker": {"type": "string"}}})
 
-CALL = ToolCall("price", '{"ticker": "A"}', id="toolu_1", call_id="ours_1", args={"ticker": "A"}, runnable=True)
+CALL = ToolCall("price", '{"ticker": "A"}', id="toolu_1", call_id="ours_1", runnable=True)
 
 RESULT = ToolResult("price", "12.5", id="toolu_1", call_id="ours_1")
 

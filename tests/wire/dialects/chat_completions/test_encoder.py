@@ -37,7 +37,7 @@ def echoing(payload: dict[str, Any], *parts: Any, host: str = "host.example") ->
     return Message("assistant", parts, native=Native("chat", host, "m", {"role": "assistant", **payload}))
 
 
-CALL = ToolCall("f", '{"x": 1}', id="c1", call_id="call_1", args={"x": 1}, runnable=True)
+CALL = ToolCall("f", '{"x": 1}', id="c1", call_id="call_1", runnable=True)
 
 RESULT = ToolResult("f", "two", id="c1", call_id="call_1")
 

@@ -23,7 +23,7 @@ from nbtool.wire.dialects.gemini.contents import FOREIGN_SIGNATURE
 from tests.wire.geminis import CALL, HERE, OLDER, SIGNATURE, WIRE, body_of, contents_of
 
 PRICE = ToolSpec("price", "Give a price.", {"type": "object", "properties": {"ticker": {"type": "string"}}})
-QUESTION = ToolCall("price", '{"ticker": "A"}', id="g1", call_id="call_1", args={"ticker": "A"}, runnable=True)
+QUESTION = ToolCall("price", '{"ticker": "A"}', id="g1", call_id="call_1", runnable=True)
 ANSWER = results(ToolResult("price", "7", id="g1", call_id="call_1"))
 
 
@@ -127,7 +127,7 @@ def test_a_reply_goes_back_in_the_parts_it_came_in() -> None:
 
 def test_no_id_goes_back_where_none_came() -> None:
     call = {"functionCall": {"name": "price", "args": {}}, "thoughtSignature": SIGNATURE}
-    made = ToolCall("price", "{}", id="call_1", call_id="call_1", args={}, runnable=True)
+    made = ToolCall("price", "{}", id="call_1", call_id="call_1", runnable=True)
     contents = contents_of(
         user("Hi"), reply_of(call, calls=(made,)), results(ToolResult("price", "7", "call_1", "call_1"))
     )
@@ -166,7 +166,7 @@ def test_a_model_that_checks_no_signatures_gets_none_for_foreign_calls() -> None
 
 
 def test_outcomes_are_together_in_the_order_of_their_calls() -> None:
-    second = ToolCall("look", "{}", id="g2", call_id="call_2", args={}, runnable=True)
+    second = ToolCall("look", "{}", id="g2", call_id="call_2", runnable=True)
     messages = (
         user("Hi"), assistant(QUESTION, second),
         results(ToolResult("look", "no", "g2", "call_2", is_error=True), ToolResult("price", "7", "g1", "call_1")),

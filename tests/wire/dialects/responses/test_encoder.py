@@ -26,7 +26,7 @@ from tests.wire.responding import CALL_ITEM, HERE, REASONING, WIRE, body_of, inp
 
 PRICE = ToolSpec("price", "Latest close.", {"type": "object", "properties": {"ticker": {"type": "string"}}})
 
-CALL = ToolCall("price", '{"ticker":"A"}', id="call_1", call_id="ours_1", args={"ticker": "A"}, runnable=True)
+CALL = ToolCall("price", '{"ticker":"A"}', id="call_1", call_id="ours_1", runnable=True)
 
 RESULT = ToolResult("price", "12.5", id="call_1", call_id="ours_1")
 
