@@ -75,7 +75,8 @@ class Kind:
     """What an annotation admits, in words: of one value (`a text`) and of several (`texts`).
 
     `take` returns the value to use, which is an equal one of the annotated type, or `REFUSED`. `item` is the kind of
-    the items of a list. `classes` are those of which every instance is admitted, and nothing else is.
+    the items of a list. `classes` are those of which every instance is admitted, and nothing else is. Values whose type
+    is one of `exact` are admitted as they are, so that `take` need not be called.
     With `has_choices` a text is one of few, so that a wrong one can be shown in an error.
     """
 
@@ -85,6 +86,7 @@ class Kind:
     item: Kind | None = None
     admits_all: bool = False
     classes: tuple[type, ...] = ()
+    exact: frozenset[type] = frozenset()
     has_choices: bool = False
 
 
@@ -175,17 +177,25 @@ def _take_float(value: Any) -> Any:
 
 
 def _instance(cls: type, words: str, plural: str) -> Kind:
-    return Kind(words, plural, lambda value: value if isinstance(value, cls) else REFUSED, classes=(cls,))
+    return Kind(
+        words,
+        plural,
+        lambda value: value if isinstance(value, cls) else REFUSED,
+        classes=(cls,),
+        exact=frozenset((cls,)),
+    )
 
+
+_NONE = Kind("None", "None", lambda value: value if value is None else REFUSED, exact=frozenset((type(None),)))
 
 _PLAIN: dict[Any, Kind] = {
     str: _instance(str, "a text", "texts"),
     bytes: _instance(bytes, "bytes", "bytes"),
-    bool: Kind("True or False", "truth values", _take_bool),
-    int: Kind("a whole number", "whole numbers", _take_int),
-    float: Kind("a number", "numbers", _take_float),
-    type(None): Kind("None", "None", lambda value: value if value is None else REFUSED),
-    None: Kind("None", "None", lambda value: value if value is None else REFUSED),
+    bool: Kind("True or False", "truth values", _take_bool, exact=frozenset((bool,))),
+    int: Kind("a whole number", "whole numbers", _take_int, exact=frozenset((int,))),
+    float: Kind("a number", "numbers", _take_float, exact=frozenset((int,))),
+    type(None): _NONE,
+    None: _NONE,
 }
 
 
@@ -279,7 +289,8 @@ def _union(kinds: tuple[Kind, ...]) -> Kind:
     item = next((kind.item for kind in kinds if kind.item), None)
     words, plural = join_words(kind.words for kind in kinds), join_words(kind.plural for kind in kinds)
     has_choices = any(kind.has_choices for kind in kinds)
-    return Kind(words, plural, take, item, classes=() if others else classes, has_choices=has_choices)
+    exact: frozenset[type] = frozenset().union(*(kind.exact for kind in kinds))
+    return Kind(words, plural, take, item, classes=() if others else classes, exact=exact, has_choices=has_choices)
 
 
 def join_words(words: Iterable[str]) -> str:
@@ -292,6 +303,8 @@ def _list(cls: Any, item: Kind) -> Kind:
     """A list in any of its forms; an iterator becomes a list where its items are checked."""
 
     def take(value: Any) -> Any:
+        if type(value) is cls and item.exact.issuperset(map(type, value)):
+            return value
         is_no_list = isinstance(value, str | bytes | bytearray | Mapping | type)
         if is_no_list or not (isinstance(value, Iterable) or hasattr(type(value), "__getitem__")):
             return REFUSED

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, TypeVar
 
-from nbtool.annotation_kinds import REFUSED, Kind, is_async, kind_of
+from nbtool.annotation_kinds import ANYTHING, REFUSED, Kind, is_async, kind_of
 from nbtool.errors import BadUsage
 from nbtool.text import count_of, shorten, type_of
 
@@ -101,8 +101,9 @@ class CheckedAttributes:
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
-            value = _check_attribute(type(self), name, value)
+        cls: type = type(self)
+        if not name.startswith("_") and type(value) not in _attribute_kinds(cls).get(name, ANYTHING).exact:
+            value = _check_attribute(cls, name, value)
         object.__setattr__(self, name, value)
 
 
@@ -157,16 +158,17 @@ class _Plan:
         taken = list(args)
         for index, value in enumerate(args):
             name, kind = self.by_position[index] if index < len(self.by_position) else self.more
-            taken[index] = self._take(name, kind, value)
+            if kind and type(value) not in kind.exact:
+                taken[index] = self._take(name, kind, value)
         for name, value in kwargs.items():
             if name not in self.names and not self.takes_any_keyword:
                 raise self._unknown(name)
-            kwargs[name] = self._take(name, self.by_name.get(name) if name in self.names else self.keywords, value)
+            kind = self.by_name.get(name) if name in self.names else self.keywords
+            if kind and type(value) not in kind.exact:
+                kwargs[name] = self._take(name, kind, value)
         return tuple(taken)
 
-    def _take(self, name: str, kind: Kind | None, value: Any) -> Any:
-        if kind is None:
-            return value
+    def _take(self, name: str, kind: Kind, value: Any) -> Any:
         used = kind.take(value)
         if used is REFUSED:
             raise refusal(self.owner, name, kind, value, has_default=name not in self.required)

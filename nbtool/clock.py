@@ -9,22 +9,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 
 
 def _real_clock() -> Callable[[], float]:
     """Return the system's clock; that of Windows is the one that `time` has when nbtool is imported."""
-    if not hasattr(time, "clock_gettime"):
-        return time.monotonic
-    read, clock = time.clock_gettime, time.CLOCK_MONOTONIC
-    return lambda: read(clock)
+    if hasattr(time, "clock_gettime"):
+        return partial(time.clock_gettime, time.CLOCK_MONOTONIC)
+    read = time.monotonic
+    return lambda: read()
 
 
-_CLOCKS = (_real_clock(),)
-
-
-def monotonic() -> float:
-    """Return seconds since some moment, as `time.monotonic` does."""
-    return _CLOCKS[0]()
+monotonic = _real_clock()
+"""Returns seconds since some moment, as `time.monotonic` does."""
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

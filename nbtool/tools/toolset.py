@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nbtool.argument_check import check_answer, check_arguments
@@ -169,11 +169,13 @@ class Toolset:
         """Return the enabled tool with this name, without a look at the others of this set; None if there is none."""
         if name in self._disabled:
             return None
-        found = [tool for tool in (self._own_tools.get(name), *(find_tool(one, name) for one in self._sources)) if tool]
-        for tool in found[1:]:
-            if not _is_same(found[0], tool):
-                raise _collision(found[0], tool, self.name)
-        return found[0] if found else None
+        found = self._own_tools.get(name)
+        for source in self._sources:
+            tool = find_tool(source, name)
+            if found and tool and not _is_same(found, tool):
+                raise _collision(found, tool, self.name)
+            found = found or tool
+        return found
 
     def tools(self) -> dict[str, Tool]:
         """Return the enabled tools, by name."""
@@ -373,8 +375,12 @@ def find_tool(source: ToolSource, name: str) -> Tool | None:
     A source may have a method `find`, which is quicker than `tools`; that of a base class does not count for a class
     with tools of its own.
     """
-    owner: Mapping[str, Any] = next((vars(kind) for kind in type(source).__mro__ if "tools" in vars(kind)), {})
-    return source.find(name) if "find" in owner else source.tools().get(name)  # type: ignore[attr-defined]  # it has one
+    return source.find(name) if _has_find(type(source)) else source.tools().get(name)  # type: ignore[attr-defined]  # it has one
+
+
+@cache
+def _has_find(kind: type) -> bool:
+    return next(("find" in vars(one) for one in kind.__mro__ if "tools" in vars(one)), False)
 
 
 def on_demand_rules(source: ToolSource) -> tuple[Rule, ...]:

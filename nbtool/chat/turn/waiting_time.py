@@ -57,4 +57,10 @@ class WaitingTime:
         return self._clock() - self._since if self._state.is_waiting else 0.0
 
     def _count(self) -> None:
-        self._waited, self._unshown, self._since = self.waited, self.unshown, self._clock()
+        now = self._clock()
+        if self._state.is_waiting:
+            if self._preparing:
+                self._unshown += now - self._since
+            else:
+                self._waited += now - self._since
+        self._since = now
