@@ -49,7 +49,7 @@ class Nbtool:
     async def _turn(self, prompt: str, hear: Hear) -> str:
         from nbtool.events import TextDelta  # noqa: PLC0415 - each contestant is imported in its own process
 
-        turn = self._chat.builder.fork().compose(prompt).start()
+        turn = self._chat.fork().compose(prompt).start()
         async for event in turn:
             if type(event) is TextDelta:
                 hear(event.text)

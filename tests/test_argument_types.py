@@ -18,7 +18,7 @@ from dataclasses import fields
 from functools import lru_cache
 from importlib import import_module
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,8 @@ from nbtool.annotation_kinds import CHECKED_INSIDE, Range
 from nbtool.argument_check import annotations_of, check_arguments
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import Chat
-from nbtool.chat.delegation import PartAttribute
+from nbtool.chat.chat_base import ChatBase
+from nbtool.chat.conversation import Conversation
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.messages import user
@@ -254,7 +255,7 @@ def test_every_argument_that_takes_anything_is_listed_with_a_reason() -> None:
     assert unchecked == set(ANY_VALUE)
 
 
-ATTRIBUTES = {name: member.annotation for name, member in vars(Chat).items() if isinstance(member, PartAttribute)}
+ATTRIBUTES = {**get_type_hints(Conversation), **get_type_hints(ChatBase, include_extras=True)}
 LAZY_TYPES = {"answer", "difference"}
 """Attributes of a turn whose types are in modules that are loaded only where they are needed."""
 

@@ -5,8 +5,8 @@ model/          the model and its endpoint      export/     Python, Markdown, JS
 turn/           one turn                        recording/  replay of recorded turns
 conversation/   the tree of turns, restored     batch/      many independent prompts
 
-chat.py           the public `Chat`; it has a builder   turn_builder.py  from a prompt to a turn
-chat_parts.py     what turns are built from             turn_run.py      the run of a turn
-batch_builder.py  `Chat.map`: a batch from a chat       event_sink.py    to the journal, then to the listeners
-erasure.py        of a chat, also of an open one
+chat.py              the public `Chat`                  turn_run.py    the run of a turn
+chat_base.py         what a chat is, and is built from  event_sink.py  to the journal, then to the listeners
+turn_composition.py  from a prompt to a turn            erasure.py     of a chat, also of an open one
+batch_builder.py     `Chat.map`: a batch from a chat
 """

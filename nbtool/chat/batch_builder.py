@@ -20,9 +20,9 @@ from nbtool.chat.batch.sinks.answer_sink import as_sink
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
 from nbtool.chat.batch_maker import EMPTY, BatchMaker
 from nbtool.chat.batch_worker import answer_chunk
+from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.chat_description import describe_chat
 from nbtool.chat.journal.storage import is_in_memory
-from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.errors import BadUsage
 from nbtool.ids import new_id
 from nbtool.map_progress import CONTINUE_FIX
@@ -38,7 +38,7 @@ BEGIN_FIX = "a later map sends all prompts again and runs their calls again"
 """Said of a map that was stopped where no later one knows what it did."""
 
 
-def build_batch(chat: TurnBuilder, prompts: Any, rows: Any, **options: Any) -> Batch:
+def build_batch(chat: ChatBase, prompts: Any, rows: Any, **options: Any) -> Batch:
     """Create a batch without starting it; takes the arguments of `Chat.start_map`.
 
     Raises:
@@ -49,7 +49,7 @@ def build_batch(chat: TurnBuilder, prompts: Any, rows: Any, **options: Any) -> B
     return _Batches(chat, options).make(parse_prompts(prompts, rows))
 
 
-def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options: Any) -> MapTotals:
+def map_into(chat: ChatBase, sink: object, prompts: Any, rows: Any, **options: Any) -> MapTotals:
     """Send prompts in constant memory and write their answers to a sink; see `Chat.map_into`."""
     _check_values(prompts, rows)
     items, target, batches = stream_prompts(prompts, rows), as_sink(sink), _Batches(chat, options)
@@ -58,7 +58,7 @@ def map_into(chat: TurnBuilder, sink: object, prompts: Any, rows: Any, **options
     maker.is_streamed = True
     if isinstance(sink, str | Path):  # a file takes nothing of the turns
         maker.plan = replace(maker.plan, keep="values")
-    if maker.parts.tools.tools() and has_rows and is_in_memory():
+    if maker.chat.tools.tools() and has_rows and is_in_memory():
         warnings.warn(UNPROTECTED, RuntimeWarning, stacklevel=4)
     # where inputs cannot be compared, no former answer is known to be of the same ones
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
@@ -116,7 +116,7 @@ def _check_values(prompts: Any, rows: Any) -> None:
 class _Batches:
     """The batches of one map: in this process, or, with the setting `on`, elsewhere."""
 
-    def __init__(self, chat: TurnBuilder, options: dict[str, Any]) -> None:
+    def __init__(self, chat: ChatBase, options: dict[str, Any]) -> None:
         self._chat = chat
         self.maker = BatchMaker(chat, **options)
         self._description: Sealed | None = None
@@ -141,11 +141,11 @@ class _Batches:
 
     def _lost(self) -> LostPrompts:
         maker = self.maker
-        return LostPrompts(lambda: maker.key, maker.parts.model.name, time.time(), self._chat.parts.plugins)
+        return LostPrompts(lambda: maker.key, maker.chat.model.name, time.time(), self._chat.plugins)
 
     @property
     def _has_tools(self) -> bool:
-        return bool(self.maker.parts.tools.tools())
+        return bool(self.maker.chat.tools.tools())
 
     def _describe(self) -> Sealed:
         """Return what the workers need, before anything is sent.
@@ -154,13 +154,13 @@ class _Batches:
             nbtool.errors.BadUsage: something of the chat cannot be sent to workers.
         """
         site_policy().check_workers()
-        if self._chat.parts.recorder.file is not None:
+        if self._chat.recorder.file is not None:
             raise BadUsage("With on=, no turn is recorded or replayed.", fix="chat.record(None), or remove on=.")
-        maker, parts = self.maker, self._chat.parts
-        sent = replace(parts, tools=maker.parts.tools)
+        maker = self.maker
         find_engine(maker.plan.on).close()  # an error of its kind comes before any other
         return describe_chat(
-            sent,
+            self._chat,
+            maker.chat.tools,
             {
                 **maker.arguments,
                 "settings": maker.settings,
@@ -183,9 +183,7 @@ class _Batches:
             find_completed=lambda keys, since: find_completed(
                 self.maker.key, keys, chat_id=self.maker.key.chat_id, since=since
             ),
-            questions=HomeQuestions(engine, self._chat.parts.approvals, approver) if approver else None,
-            plugins=self._chat.parts.plugins,
-            lost=LostPrompts(
-                lambda: self.maker.key, self.maker.parts.model.name, time.time(), self._chat.parts.plugins
-            ),
+            questions=HomeQuestions(engine, self._chat.approvals, approver) if approver else None,
+            plugins=self._chat.plugins,
+            lost=LostPrompts(lambda: self.maker.key, self.maker.chat.model.name, time.time(), self._chat.plugins),
         )

@@ -26,7 +26,7 @@ from nbtool.chat.batch.prompts import PromptItem, PromptSet, find_caller, warn_c
 from nbtool.chat.batch.running_prompts import PromptClaim
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
-from nbtool.chat.chat_parts import ChatParts
+from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation.restore import adopt_tree
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.journal import journal
@@ -35,7 +35,7 @@ from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import as_message
 from nbtool.chat.rerun.operations import Resume
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn_builder import TurnBuilder
+from nbtool.chat.turn_composition import compose_turn
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.clock import monotonic
 from nbtool.errors import BadUsage, JournalError, MissingKey
@@ -64,11 +64,14 @@ UNPRICED_FIX = (
 
 @partial(check_arguments, owner="chat.map")
 class BatchMaker:
-    """Creates batches of one chat that share their settings, their budget and their back-off."""
+    """Creates batches of one chat that share their settings, their budget and their back-off.
+
+    `chat` is the one whose turns they are: a fork with the tools and plugins of the map.
+    """
 
     def __init__(
         self,
-        chat: TurnBuilder,
+        chat: ChatBase,
         *,
         as_: Any = None,
         options: Mapping[str, Any] | None = None,
@@ -78,35 +81,35 @@ class BatchMaker:
         **map_options: Any,
     ) -> None:
         self.plan = MapSettings.of(map_options)
-        self.arguments = {"as_": as_, "options": options, "approver": approver or chat.parts.approver}
+        self.arguments = {"as_": as_, "options": options, "approver": approver or chat.approver}
         self.settings = settings or TurnSettings()
         self._key_seconds, self._caller, self._has_warned = 0.0, find_caller(), False
-        self._backoff, self._fork = backoff or SharedBackoff(self.plan.per_minute), chat.fork()
-        parts, recorder = self._fork.parts, chat.parts.recorder
+        self._backoff, self.chat = backoff or SharedBackoff(self.plan.per_minute), chat.fork()
+        own, recorder = self.chat, chat.recorder
         if self.plan.tools is not None:
-            parts.tools = Toolset("chat", self.plan.tools)
+            own.tools = Toolset("chat", self.plan.tools)
         first = self._compose_first(as_=as_, options=options, settings=settings)
-        self._inputs = parts.inputs_of(first, {**chat.parts.options, **(options or {})})
+        self._inputs = own.inputs_of(first, {**chat.options, **(options or {})})
         if self.plan.executor:
-            parts.tools = Toolset("chat", [ExecutorTools(parts.tools, self.plan.executor)])
+            own.tools = Toolset("chat", [ExecutorTools(own.tools, self.plan.executor)])
         limit, mode = self.plan.budget(), recorder.mode_for(settings.replay if settings else None)
         if limit and mode.value != "only":  # without requests nothing is spent
-            _require_price(limit, parts.model)
+            _require_price(limit, own.model)
         if self.plan.prices:
-            _check_names(self.plan.prices, parts.model)
-        parts.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.parts.plugins]
+            _check_names(self.plan.prices, own.model)
+        own.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.plugins]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
         self.is_streamed = False
         self.turn_index: TurnIndex | None = None
-        self._results = FinishedResults(parts.variables.max_bytes)
+        self._results = FinishedResults(own.variables.max_bytes)
         self.before_reading: Callable[[], None] | None = None
 
     @cached_property
     def key(self) -> BatchKey:
         """The inputs that all prompts share; slow where objects are large."""
         began = monotonic()
-        key = BatchKey.of(self._inputs, self.settings.limits or self.parts.limits)
+        key = BatchKey.of(self._inputs, self.settings.limits or self.chat.limits)
         self._key_seconds = monotonic() - began
         return key
 
@@ -115,18 +118,13 @@ class BatchMaker:
 
         Called before the person's code goes on, which may change them too. Not where it would take long.
         """
-        if self.parts.tools.tools() and 0 < self._key_seconds < MAX_KEY_SECONDS and self.key.is_comparable:
+        if self.chat.tools.tools() and 0 < self._key_seconds < MAX_KEY_SECONDS and self.key.is_comparable:
             record_change(self.key.chat_id, BatchKey.of(self._inputs).inputs_id)
 
     @property
     def reads_answers(self) -> bool:
         """Whether prompts that were answered before are answered from the journal."""
         return self.reads_journal and self.key.is_comparable
-
-    @property
-    def parts(self) -> ChatParts:
-        """The parts that the turns are built from."""
-        return self._fork.parts
 
     def read(self, turn: Turn) -> Any:
         """Return the value of a completed turn; raises as `answer_value`."""
@@ -165,7 +163,7 @@ class BatchMaker:
 
         `continued` are the versions of turns that go on, by their keys.
         """
-        self._fork.conversation.chat_id = chat_id
+        self.chat.chat_id = chat_id
         keys = [key for _, key in prompts]
 
         def prepare(
@@ -182,13 +180,13 @@ class BatchMaker:
     def _compose_first(self, **arguments: Any) -> Turn:
         """Return a turn that checks the settings; without a key here, workers may have one."""
         try:
-            return self._fork.compose("-", **arguments)
+            return compose_turn(self.chat, "-", **arguments)
         except MissingKey:
             if self.plan.on is None:
                 raise
             as_ = arguments["as_"]
             answer = Structured(as_) if as_ is not None else None
-            return Turn(as_message("-", ()), self.parts.model.name, answer=answer)
+            return Turn(as_message("-", ()), self.chat.model.name, answer=answer)
 
     def _prepare(
         self,
@@ -199,48 +197,48 @@ class BatchMaker:
         versions: Sequence[Turn] = (),
         plugins: Sequence[object] = (),
     ) -> Turn:
-        fork = self._fork.fork(self._fork.conversation.chat_id)
-        turn = self._compose(fork, one, key, caller_thread, versions, [*plugins, *fork.parts.plugins, retries])
-        self._results.begin(turn, fork.parts.variables)
+        fork = self.chat.fork(chat_id=self.chat.chat_id)
+        turn = self._compose(fork, one, key, caller_thread, versions, [*plugins, *fork.plugins, retries])
+        self._results.begin(turn, fork.variables)
         return turn
 
     def _compose(
         self,
-        fork: TurnBuilder,
+        fork: ChatBase,
         one: PromptItem,
         key: str,
         caller_thread: CallerThread,
         versions: Sequence[Turn],
         plugins: list[object],
     ) -> Turn:
-        fork.parts.plugins = plugins  # the retries are last: nothing else delays a request that was allowed
+        fork.plugins = plugins  # the retries are last: nothing else delays a request that was allowed
         settings = replace(self.settings, cell_id=key, typed="")  # the prompts of a map are made of data
         if not versions:
-            return fork.compose(one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)
+            return compose_turn(fork, one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)
         tree: Tree[Turn] = Tree()
         node = tree.node_for_cell(key)
         for version in reversed(versions):
             tree.add_version(node, version)
-        adopt_tree(fork.conversation, fork.parts.variables, tree, EARLIER_MAP)
+        adopt_tree(fork, fork.variables, tree, EARLIER_MAP)
         latest = versions[0]
         resume = Resume(latest.turn_id, with_undecided=True, with_new_answer=needs_new_answer(latest))
         settings = replace(settings, operation=resume)
-        return fork.compose("", settings=settings, caller_thread=caller_thread, **self.arguments)
+        return compose_turn(fork, "", settings=settings, caller_thread=caller_thread, **self.arguments)
 
     @property
     def free_tools(self) -> frozenset[str]:
         """The names of nbtool's own tools, which only read the variables of the chat."""
-        return frozenset(self.parts.variable_tools.tools())
+        return frozenset(self.chat.variable_tools.tools())
 
     def _keys(
         self, items: Sequence[PromptItem], acted_turns: Mapping[int, str], claim: PromptClaim
     ) -> tuple[list[str], EarlierTurns]:
-        self._fork.conversation.chat_id = self.key.chat_id
+        self.chat.chat_id = self.key.chat_id
         note_map(self.key.chat_id)
         keys = self.key.keys(items)
         if self.reads_journal:
             if self.key.is_comparable:
-                has_tools = bool(self.parts.tools.tools())
+                has_tools = bool(self.chat.tools.tools())
                 claim.take(self.key.chat_id, keys, journal().path if has_tools else None)
             if before_reading := self.before_reading:
                 self.before_reading = None  # once in a map: what its own workers do, they return
@@ -265,7 +263,7 @@ class BatchMaker:
     def _report_other_inputs(self, keys: Sequence[str], earlier: EarlierTurns) -> None:
         """Warn, once in a map, if prompts that are sent had calls in an earlier map with other inputs."""
         new = {key for key in keys if key not in earlier}
-        if self._has_warned or not new or not self.parts.tools.tools():
+        if self._has_warned or not new or not self.chat.tools.tools():
             return
         own_chat = self.key.chat_id if self.key.is_comparable else ""
         if has_calls_of_other_inputs(own_chat, new):

@@ -51,7 +51,7 @@ def answer_chunk(description: Sealed, sealed: Sealed, link: WorkerLink) -> list[
         worker_chat = _receive(description)
         chat = worker_chat.chat
         maker = BatchMaker(
-            chat.builder,
+            chat.chat,
             approver=HomeApprover(link, chat.uses_remembered) if chat.is_asked else None,
             backoff=worker_chat.backoff.for_chunk(chunk.per_minute),
             concurrency=chunk.concurrency,

@@ -1,45 +1,40 @@
-"""Chat: a model, tools, and a conversation with history; it has a conversation and a builder of turns."""
+"""Chat: a model, tools, and a conversation with history, as people use it."""
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
-from operator import attrgetter
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import SecretStr
 
 from nbtool.annotation_kinds import CHECKED_INSIDE, Count, Seconds
 from nbtool.argument_check import check_arguments
-from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import MAX_REPEATS, Limits, Repeats
 from nbtool.chain.plugin import Plugin
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.batch import Batch, MapTotals
 from nbtool.chat.batch_builder import build_batch, map_into
-from nbtool.chat.chat_parts import ChatParts
+from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation import Conversation, TurnRef
-from nbtool.chat.conversation.tree import Tree
-from nbtool.chat.delegation import PartAttribute, part_method
 from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import HistoryMode
-from nbtool.chat.recording.recorder import Recorder
 from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn_builder import TurnBuilder
+from nbtool.chat.turn_composition import check_idle, compose_turn, open_questions, rehearse_turn
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.loop import LoopWatch, background_loop
 from nbtool.messages import Message
 from nbtool.text import shorten
-from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction
+from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import MAX_BYTES, Variables
 from nbtool.wire.base import Endpoint
 from nbtool.wire.prompted.instructions import PromptFormatName
@@ -52,11 +47,12 @@ STOP_SECONDS = 10.0
 
 __all__ = ["Chat", "TurnSettings", "wait_for_turn"]
 
-_builder, _parts, _conversation = map(attrgetter, ("builder", "builder.parts", "builder.conversation"))
+CHAT_ATTRIBUTES = (*inspect.get_annotations(ChatBase), "keeps_notes", *inspect.get_annotations(Conversation))
+"""The attributes of a chat."""
 
 
 @check_arguments
-class Chat:
+class Chat(ChatBase):
     """A conversation with a model that can use your functions and objects.
 
         chat = Chat("openai:gpt-6.1-terra", tools=[price], system="Be brief.")
@@ -123,52 +119,10 @@ class Chat:
         nbtool.errors.BadUsage: an argument is invalid. The model and its key are looked for at the first turn.
     """
 
-    model = PartAttribute[Model](
-        _parts,
-        "The model; another one is used from the next turn on: `chat.model = chat.model.with_changes(id)`.",
-        fix="`chat.model = chat.model.with_changes({value!r})`, with the id of a model.",
-    )
-    tools = PartAttribute[Toolset](
-        _parts,
-        "The tools that the model may call.",
-        fix='`chat.tools = nbtool.Toolset("chat", functions)`.',
-    )
-    variables = PartAttribute[Variables](_parts, "The exposed objects and the stored results.")
-    system = PartAttribute[str](_parts, "The user's own part of the system prompt.")
-    limits = PartAttribute[Limits](_parts, "The limits of a turn.")
-    history = PartAttribute[HistoryMode](_parts, "The form of earlier turns in a request.")
-    window = PartAttribute[Count | None](_parts, "How many of the latest turns a request contains; None is no limit.")
-    options = PartAttribute[dict[str, Any]](_parts, "The options of every request.")
-    approver = PartAttribute[Approver | AskFunction | None](_parts, "Decides at the approval gates; None denies.")
-    check_results = PartAttribute[bool](_parts, "Whether every result needs approval before it is sent.")
-    plugins = PartAttribute[list[object]](_parts, "The plugins of every turn.", check=check_plugins)
-    choose_tools = PartAttribute[Callable[[TurnContext], Iterable[str]] | None](
-        _parts, "Returns the names of the tools that a turn may use."
-    )
-    call_texts = PartAttribute[Mapping[str, str]](_parts, "Texts for the model in place of an outcome.")
-    keeps_notes = PartAttribute[bool](_parts, "Whether the model may write and remove variables.")
-    approvals = PartAttribute[ApprovalQueue](_parts, "The pending approval questions.")
-    recorder = PartAttribute[Recorder](_parts, "The recording and the replay mode.")
-    tree = PartAttribute[Tree[Turn]](_conversation, "The turns, as a tree.")
-    chat_id = PartAttribute[str](_conversation, "The id of the conversation in the journal.")
-
-    hide = part_method(_conversation, Conversation.hide)
-    show = part_method(_conversation, Conversation.show)
-    pin = part_method(_conversation, Conversation.pin)
-    unpin = part_method(_conversation, Conversation.unpin)
-    delete = part_method(_conversation, Conversation.delete)
-    undo = part_method(_conversation, Conversation.undo)
-    switch = part_method(_conversation, Conversation.switch)
-    branch = part_method(_conversation, Conversation.branch)
-    new = part_method(_conversation, Conversation.new)
-    find_turn = part_method(_conversation, Conversation.find_turn)
-    exposed_variables = part_method(_parts, ChatParts.exposed_variables)
-    turn_tools = part_method(_parts, ChatParts.turn_tools)
-    checkpoint = part_method(_parts, ChatParts.checkpoint)
-    compose = part_method(_builder, TurnBuilder.compose)
-    rehearse = part_method(_builder, TurnBuilder.rehearse)
-    open_questions = part_method(_builder, TurnBuilder.open_questions)
-    check_idle = part_method(_builder, TurnBuilder.check_idle)
+    compose = compose_turn
+    rehearse = rehearse_turn
+    open_questions = open_questions
+    check_idle = check_idle
 
     def __init__(  # noqa: PLR0913 - all parts of a chat, by name
         self,
@@ -209,7 +163,7 @@ class Chat:
         chosen_tools = {} if provider_tools is None else {PROVIDER_TOOLS: parse_provider_tools(provider_tools)}
         variables = Variables(notebook)
         variables.max_bytes = result_bytes
-        parts = ChatParts(
+        super().__init__(
             Model(
                 model,
                 base_url=base_url,
@@ -221,24 +175,22 @@ class Chat:
             ),
             Toolset("chat", tools or ()),
             variables,
-            variable_tools(variables, writable=False),
-            system or "",
-            Limits(max_rounds=max_rounds, max_calls=max_calls, max_repeats=max_repeats),
-            history,
+            system=system or "",
+            limits=Limits(max_rounds=max_rounds, max_calls=max_calls, max_repeats=max_repeats),
+            history=history,
             options={**(options or {}), **chosen_tools},
             approver=approver,
             check_results=check_results,
-            plugins=list(plugins or ()),
+            plugins=plugins or (),
         )
-        self.builder = TurnBuilder(parts, Conversation())
 
     def __setattr__(self, name: str, value: Any) -> None:
         member = getattr(type(self), name, None)
         is_read_only = isinstance(member, property) and member.fset is None
-        if is_read_only or (member is None and type(self) is Chat and not name.startswith("_") and name != "builder"):
-            settings = [one for one, kind in vars(Chat).items() if isinstance(kind, PartAttribute)]
-            near = difflib.get_close_matches(name, settings)
-            fix = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(settings)}."
+        is_unknown = member is None and type(self) is Chat and not (name.startswith("_") or name in CHAT_ATTRIBUTES)
+        if is_read_only or is_unknown:
+            near = difflib.get_close_matches(name, CHAT_ATTRIBUTES)
+            fix = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(CHAT_ATTRIBUTES)}."
             if name in {one.name for one in fields(Limits)}:
                 changed = f"{name}={shorten(repr(value), 40)}"
                 fix = f"It is a limit: `chat.limits = dataclasses.replace(chat.limits, {changed})`."
@@ -250,22 +202,6 @@ class Chat:
             "A chat cannot be copied or saved by pickle: it has connections, threads and approvals.",
             fix="`chat.fork()` is a chat with its settings; `%chat open` continues it in another kernel.",
         )
-
-    def fork(self, *, chat_id: str = "") -> Self:
-        """Return a chat with the same settings, approvals and exposed variables, without turns."""
-        other = type(self).__new__(type(self))
-        other.builder = self.builder.fork(chat_id)
-        return other
-
-    @property
-    def running_turns(self) -> tuple[Turn, ...]:
-        """The turns that are running, waiting or parked."""
-        return self.conversation.running_turns
-
-    @property
-    def conversation(self) -> Conversation:
-        """The turns of the chat, and which branch of them is active."""
-        return self.builder.conversation
 
     def expose(self, *, read: bool = False, **objects: Any) -> None:
         """Expose objects as targets of `$VAR_REF{{name}}`: by reference only, or, with `read`, also their values."""
@@ -368,7 +304,7 @@ class Chat:
         A call that needs an approval is denied without an `approver`: the batch says how many prompts had one.
         Synchronous tools run on the calling thread. An interrupt cancels the remaining prompts, then is raised.
         """
-        return build_batch(self.builder, prompts, rows, **kwargs).wait()
+        return build_batch(self, prompts, rows, **kwargs).wait()
 
     def start_map(self, prompts: Any, rows: Any = None, **kwargs: Any) -> Batch:
         """Send many independent prompts and return at once: iterate over the answers, or await all of them.
@@ -416,7 +352,7 @@ class Chat:
             nbtool.errors.BadUsage: the prompts, the rows or a setting are invalid, or something cannot be sent there.
             nbtool.errors.ModelError: the model is unknown, or has no API key. Later errors are in the answers.
         """
-        return build_batch(self.builder, prompts, rows, **kwargs).start()
+        return build_batch(self, prompts, rows, **kwargs).start()
 
     def map_into(self, sink: object, prompts: Any, rows: Any = None, **kwargs: Any) -> MapTotals:
         """Send any number of prompts in constant memory, and write each answer to `sink` as soon as it arrives.
@@ -446,7 +382,7 @@ class Chat:
             nbtool.errors.WorkerLost: the engine `on` was closed or is broken; the answers that arrived are written.
             nbtool.errors.AnswersNotWritten: the disk is full; the next map takes what is not written from the journal.
         """
-        return map_into(self.builder, sink, prompts, rows, **kwargs)
+        return map_into(self, sink, prompts, rows, **kwargs)
 
     @partial(check_arguments, owner="Chat")
     def _run_operation(

@@ -10,16 +10,14 @@ from typing import Any
 from pydantic import SecretStr
 
 from nbtool.chat.batch.remote import Sealed, seal
-from nbtool.chat.chat_parts import ChatParts
-from nbtool.chat.conversation import Conversation
+from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.model import Model
-from nbtool.chat.turn_builder import TurnBuilder
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import new_id
 from nbtool.plugins.budget import Budget
 from nbtool.tools.approval import Policy
 from nbtool.tools.execution.worker_version import WorkerVersion
-from nbtool.tools.variable_tools import variable_tools
+from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 from nbtool.wire.providers.connection import make_connection
@@ -52,43 +50,43 @@ class ReceivedChat:
     what its gates ask, unless an approval is remembered here and the approver at home `uses_remembered` ones.
     """
 
-    builder: TurnBuilder
+    chat: ChatBase
     arguments: Mapping[str, Any]
     versions: Sequence[WorkerVersion] = ()
     is_asked: bool = False
     uses_remembered: bool = True
 
 
-def describe_chat(parts: ChatParts, arguments: Mapping[str, Any], *, send_key: bool) -> Sealed:
-    """Return the description of a chat, with the arguments of its map.
+def describe_chat(chat: ChatBase, tools: Toolset, arguments: Mapping[str, Any], *, send_key: bool) -> Sealed:
+    """Return the description of a chat, with the tools and arguments of its map.
 
     Raises:
         BadUsage: it has a literal key without `send_key`, or a part that cannot be sent.
     """
-    _check_key(parts.model, send_key=send_key)
-    _check_parts(parts)
+    _check_key(chat.model, send_key=send_key)
+    _check_sendable(chat, tools)
     given = dict(arguments)
     approver = given.pop("approver")  # stays: what is asked comes home
     described = {
         "map_id": new_id("map"),  # so that what a worker remembers of one map's approvals does not answer in the next
-        "model": _describe_model(parts.model),
-        "tools": parts.tools,
-        "exposed": {entry.name: parts.variables.value(entry.name) for entry in parts.exposed_variables()},
-        "readable": [entry.name for entry in parts.exposed_variables() if entry.is_readable],
-        "plugins": list(parts.plugins),
-        "options": dict(parts.options),
-        "call_texts": dict(parts.call_texts),
-        "result_bytes": parts.variables.max_bytes,
-        **{name: getattr(parts, name) for name in COPIED},
+        "model": _describe_model(chat.model),
+        "tools": tools,
+        "exposed": {entry.name: chat.variables.value(entry.name) for entry in chat.exposed_variables()},
+        "readable": [entry.name for entry in chat.exposed_variables() if entry.is_readable],
+        "plugins": list(chat.plugins),
+        "options": dict(chat.options),
+        "call_texts": dict(chat.call_texts),
+        "result_bytes": chat.variables.max_bytes,
+        **{name: getattr(chat, name) for name in COPIED},
         "is_asked": approver is not None,
         "uses_remembered": bool(getattr(approver, "uses_remembered", True)),
-        "versions": _versions_of(parts),
+        "versions": _versions_of(chat, tools),
         "as_": given.pop("as_"),
         "settings": given.pop("settings"),
         "arguments": given,
     }
     sealed = seal(described, LABELS)
-    _check_sealed(sealed, parts.model, send_key=send_key)
+    _check_sealed(sealed, chat.model, send_key=send_key)
     return sealed
 
 
@@ -109,14 +107,14 @@ def receive_chat(sealed: Sealed) -> ReceivedChat:
     variables.max_bytes = sent["result_bytes"]
     for name, value in sent["exposed"].items():
         variables.expose(name, value, readable=name in sent["readable"])
-    parts = ChatParts(
+    chat = ChatBase(
         _build_model(sent["model"]),
         sent["tools"],
         variables,
-        variable_tools(variables, writable=sent["keeps_notes"]),
-        sent["system"],
-        sent["limits"],
-        sent["history"],
+        keeps_notes=sent["keeps_notes"],
+        system=sent["system"],
+        limits=sent["limits"],
+        history=sent["history"],
         options=sent["options"],
         check_results=sent["check_results"],
         plugins=sent["plugins"],
@@ -125,19 +123,17 @@ def receive_chat(sealed: Sealed) -> ReceivedChat:
     )
     arguments = {**sent["arguments"], **{name: sent[name] for name in ("as_", "settings")}}
     versions = [version for _, version in sent["versions"]]
-    return ReceivedChat(
-        TurnBuilder(parts, Conversation()), arguments, versions, sent["is_asked"], sent["uses_remembered"]
-    )
+    return ReceivedChat(chat, arguments, versions, sent["is_asked"], sent["uses_remembered"])
 
 
-def _versions_of(parts: ChatParts) -> list[tuple[str, WorkerVersion]]:
+def _versions_of(chat: ChatBase, tools: Toolset) -> list[tuple[str, WorkerVersion]]:
     """Return the functions and classes that a worker takes, in whole or in part, from its own copies of modules."""
-    tools = parts.tools.tools().values()
+    own_tools = tools.tools().values()
     functions: list[tuple[str, Callable[..., Any]]] = [
-        *((f"the tool {tool.name!r}", tool.function) for tool in tools),
-        *((f"the policy of the tool {tool.name!r}", gate) for tool in tools for gate in _functions_of(tool.policy)),
-        *((f"the plugin {type(plugin).__name__}", type(plugin)) for plugin in parts.plugins),
-        *([("choose_tools", parts.choose_tools)] if callable(parts.choose_tools) else []),
+        *((f"the tool {tool.name!r}", tool.function) for tool in own_tools),
+        *((f"the policy of the tool {tool.name!r}", gate) for tool in own_tools for gate in _functions_of(tool.policy)),
+        *((f"the plugin {type(plugin).__name__}", type(plugin)) for plugin in chat.plugins),
+        *([("choose_tools", chat.choose_tools)] if callable(chat.choose_tools) else []),
     ]
     versions = [(label, WorkerVersion.of(function)) for label, function in functions]
     return [(label, version) for label, version in versions if version.modules]
@@ -187,15 +183,15 @@ def _check_key(model: Model, *, send_key: bool) -> None:
         )
 
 
-def _check_parts(parts: ChatParts) -> None:
+def _check_sendable(chat: ChatBase, tools: Toolset) -> None:
     """Refuse what could be sent, but would not do there what it does here."""
-    for name, tool in parts.tools.tools().items():
+    for name, tool in tools.tools().items():
         if tool.executor is not None:
             raise BadUsage(
                 f"The tool {name!r} has an executor, which is not sent to workers.",
                 fix="Remove executor= from it: with on= it runs on the worker anyway.",
             )
-    if any(isinstance(plugin, Budget) for plugin in parts.plugins):
+    if any(isinstance(plugin, Budget) for plugin in chat.plugins):
         raise BadUsage(
             "A Budget counts in one process, so each worker could spend all of it.",
             fix="Limit each turn: settings=TurnSettings(limits=Limits(tokens=…)).",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nbtool.chat.chat_base import ChatBase
+from nbtool.chat.conversation import open_conversations
 from nbtool.chat.journal import journal, retention
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn_builder import TurnBuilder, open_builders
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
 
@@ -33,38 +34,37 @@ def erase(id_: str = "") -> Erased:
         BadUsage: a turn of an open chat that has this is running; nothing was erased.
         nbtool.errors.JournalError: the journal cannot be written; what was open is no longer sent all the same.
     """
-    affected = [builder for builder in open_builders() if _has(builder, id_)]
-    for builder in affected:
-        _check_ended(builder)
-    for builder in affected:  # before the journal, so that a turn that starts meanwhile is not written to the old chat
-        _forget(builder, id_)
+    affected = [one for one in open_conversations() if isinstance(one, ChatBase) and _has(one, id_)]
+    for chat in affected:
+        _check_ended(chat)
+    for chat in affected:  # before the journal, so that a turn that starts meanwhile is not written to the old chat
+        _forget(chat, id_)
     return Erased(journal().execute(lambda connection: retention.erase(connection, id_)), bool(affected))
 
 
-def _has(builder: TurnBuilder, id_: str) -> bool:
+def _has(chat: ChatBase, id_: str) -> bool:
     """Return whether a chat has turns that are erased."""
-    conversation = builder.conversation
-    versions = list(conversation.tree.all_versions())
-    return bool(versions) if id_ in ("", conversation.chat_id) else any(one.turn_id == id_ for one in versions)
+    versions = list(chat.tree.all_versions())
+    return bool(versions) if id_ in ("", chat.chat_id) else any(one.turn_id == id_ for one in versions)
 
 
-def _check_ended(builder: TurnBuilder) -> None:
+def _check_ended(chat: ChatBase) -> None:
     """Refuse while a turn runs: its next request would have the erased turns, and its end would be written again."""
-    if running := next(iter(builder.conversation.running_turns), None):
+    if running := next(iter(chat.running_turns), None):
         raise BadUsage(
             f"{short_id(running.turn_id)} of an open chat is still running, so nothing was erased.",
             fix="Wait for its end, or stop it: *Stop*, `%chat stop`.",
         )
 
 
-def _forget(builder: TurnBuilder, id_: str) -> None:
-    conversation, variables = builder.conversation, builder.parts.variables
-    if id_ in ("", conversation.chat_id):
-        conversation.erase()
+def _forget(chat: ChatBase, id_: str) -> None:
+    variables = chat.variables
+    if id_ in ("", chat.chat_id):
+        chat.erase()
         variables.erase(None, REASON)
         return
-    names = [name for turn in conversation.tree.all_versions() if turn.turn_id == id_ for name in _results(turn)]
-    conversation.erase(id_)
+    names = [name for turn in chat.tree.all_versions() if turn.turn_id == id_ for name in _results(turn)]
+    chat.erase(id_)
     variables.erase(names, REASON)
 
 

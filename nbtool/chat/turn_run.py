@@ -14,8 +14,7 @@ from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.repair import repair_history
 from nbtool.chain.usage_meter import Meter
-from nbtool.chat.chat_parts import ChatParts
-from nbtool.chat.conversation import Conversation
+from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.event_sink import EventSink
 from nbtool.chat.history_hosts import calling_host, check_recipient, new_host_notice
@@ -57,8 +56,7 @@ class TurnRun:
     `plan` is None for a prompt without an operation: then the turn gets its place when it starts.
     """
 
-    parts: ChatParts
-    conversation: Conversation
+    chat: ChatBase
     endpoint: Endpoint
     options: dict[str, Any]
     settings: TurnSettings
@@ -66,20 +64,20 @@ class TurnRun:
 
     async def run(self, turn: Turn) -> None:
         """Run a turn; texts of history and results are masked before they are shortened."""
-        with masking(self.parts.plugins):
+        with masking(self.chat.plugins):
             await self._run(turn)
 
     async def _run(self, turn: Turn) -> None:
-        parts = self.parts
-        results = TurnResults(parts.variables)
+        chat = self.chat
+        results = TurnResults(chat.variables)
         emit = self._event_sink(turn, results)
         turn.connect(emit)
-        for plugin in parts.plugins:
+        for plugin in chat.plugins:
             if hook := getattr(plugin, "on_event", None):
                 turn.add_listener(partial(_notify_plugin, hook, turn.turn_id))
-        recorder = parts.recorder.start(parts.inputs_of(turn, self.options), self.settings.replay, self.endpoint)
+        recorder = chat.recorder.start(chat.inputs_of(turn, self.options), self.settings.replay, self.endpoint)
         await recorder.hash_objects()
-        async with self.conversation.lock:  # no other turn may be added after the history is collected
+        async with self.chat.lock:  # no other turn may be added after the history is collected
             plan = self.plan or self.place()
             self._check_place(plan)
             engine, context = self.engine(turn, plan, emit)
@@ -88,12 +86,12 @@ class TurnRun:
             await recorder.find(context.history, compared, version=version, is_partial=plan.difference is not None)
             self.check_recipient(plan, recorder)
             await emit(self._start_event(turn, plan, recorder))
-            self.conversation.tree.add_version(plan.node, turn)
+            self.chat.tree.add_version(plan.node, turn)
         results.needed = plan.carry_over.references
         calling_host.set(self.endpoint.host)
         with results:
             if recorder.match:
-                runtime = replace(self._runtime(turn, emit, parts.tools), sources=replayed_sources(turn))
+                runtime = replace(self._runtime(turn, emit, chat.tools), sources=replayed_sources(turn))
                 await recorder.replay(turn, (*context.history, context.prompt), runtime)
                 return
             await recorder.notify_miss(emit)
@@ -112,7 +110,7 @@ class TurnRun:
             await emit(Notice(text, "warning"))
         if count := len(self._earlier_turns(plan.node, are_covered=False)):
             await emit(Notice(UNCOVERED.format(turns=count_are(count, "earlier turn")), "warning"))
-        if text := new_host_notice(self._sent_turns(plan), self.conversation.tree, self.parts.model, self.endpoint):
+        if text := new_host_notice(self._sent_turns(plan), self.chat.tree, self.chat.model, self.endpoint):
             await emit(Notice(text))
         if plan.difference:
             await emit(Notice(str(plan.difference)))
@@ -138,40 +136,40 @@ class TurnRun:
         if recorder and (recorder.match or recorder.mode == "only"):
             return
         check_recipient(
-            self.conversation,
+            self.chat,
             self._sent_turns(plan),
-            self.parts.model,
+            self.chat.model,
             self.endpoint,
             is_named=self.settings.is_model_named,
         )
 
     def _sent_turns(self, plan: TurnPlan) -> list[Turn]:
         """Return the turns of which the request has messages, the latest last."""
-        mode = self.settings.history or self.parts.history
+        mode = self.settings.history or self.chat.history
         history = [] if mode == "none" else self._earlier_turns(plan.node)
         return [*history, plan.repeated] if plan.repeated else history
 
     def place(self) -> TurnPlan:
         """Return the plan of a turn for the current tree."""
         if self.settings.operation:
-            return self.settings.operation.plan(self.conversation, self.settings.cell_id)
-        return TurnPlan(self.conversation.tree.node_for_cell(self.settings.cell_id, append=self.settings.append))
+            return self.settings.operation.plan(self.chat, self.settings.cell_id)
+        return TurnPlan(self.chat.tree.node_for_cell(self.settings.cell_id, append=self.settings.append))
 
     def engine(self, turn: Turn, plan: TurnPlan, emit: Emit) -> tuple[Engine, TurnContext]:
         """Return the engine of a turn, and the context that its plugins get."""
-        parts = self.parts
+        chat = self.chat
         is_media = self.endpoint.dialect in MEDIA_KINDS  # no tools; its prompt is what is drawn: no objects are listed
-        exposed = {one.name: parts.variables.describe(one.name) for one in parts.exposed_variables()}
-        limits, history = self.settings.limits or parts.limits, tuple(self._history(plan.node))
+        exposed = {one.name: chat.variables.describe(one.name) for one in chat.exposed_variables()}
+        limits, history = self.settings.limits or chat.limits, tuple(self._history(plan.node))
         prompt = turn.prompt if is_media else with_context(with_date(turn.prompt, history), exposed, history)
         context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.cancel_signal, Meter(limits))
         tools = Toolset("turn") if is_media else self._tools()
-        choose = None if is_media else parts.choose_tools
+        choose = None if is_media else chat.choose_tools
         asks_models = any(tool.sends_to == "model" for tool in tools.tools().values())
         shared = shared_budget(limits) if asks_models else None
         limit = site_budget() if is_limited(self.endpoint) else None
-        added = [one for one in (shared, limit) if one and not any(one is other for other in parts.plugins)]
-        plugins = [*parts.plugins, *added]
+        added = [one for one in (shared, limit) if one and not any(one is other for other in chat.plugins)]
+        plugins = [*chat.plugins, *added]
         sources = make_sources(turn, plan.node, tools.tools().values(), exposed)
         runtime = replace(self._runtime(turn, emit, tools), plugins=tuple(plugins), sources=sources)
         calling = ToolCalling(runtime, tuple(plugins), choose, plan.carry_over.known_outcomes)
@@ -179,8 +177,8 @@ class TurnRun:
         engine = Engine(
             context,
             self.endpoint,
-            [calling, MediaVariables(parts.variables), *answer, *plugins],
-            system=system_prompt(parts.system, tools.rules()),
+            [calling, MediaVariables(chat.variables), *answer, *plugins],
+            system=system_prompt(chat.system, tools.rules()),
             options=without_provider_tools(self.options) if is_media else self.options,
             stream=self.settings.stream,
             reply_source=plan.carry_over.reply_source(turn.calls) if plan.carry_over.replies else None,
@@ -189,29 +187,29 @@ class TurnRun:
 
     def _tools(self) -> Toolset:
         """Return the tools of a turn, and store their on-demand rules as readable variables."""
-        rules = ((rule.name, rule.text, rule.description) for rule in self.parts.tools.on_demand())
-        self.parts.variables.set_rules(rules)
-        return self.parts.turn_tools()
+        rules = ((rule.name, rule.text, rule.description) for rule in self.chat.tools.on_demand())
+        self.chat.variables.set_rules(rules)
+        return self.chat.turn_tools()
 
     def _runtime(self, turn: Turn, emit: Emit, tools: Toolset) -> ToolRuntime:
-        parts, check_results = self.parts, self.settings.check_results
+        chat, check_results = self.chat, self.settings.check_results
         return ToolRuntime(
             tools=tools,
-            variables=parts.variables,
+            variables=chat.variables,
             emit=emit,
             state=turn.state,
-            approvals=parts.approvals,
+            approvals=chat.approvals,
             approver=turn.approver,
             caller_thread=turn.caller_thread,
-            outcome_texts=parts.call_texts,
-            plugins=tuple(parts.plugins),
+            outcome_texts=chat.call_texts,
+            plugins=tuple(chat.plugins),
             stops=turn.call_stops,
-            check_results=parts.check_results if check_results is None else check_results,
+            check_results=chat.check_results if check_results is None else check_results,
             recipient=self.settings.recipient,
         )
 
     def _history(self, node: Node[Turn], *, always_compact: bool = False) -> list[Message]:
-        mode = self.settings.history or self.parts.history
+        mode = self.settings.history or self.chat.history
         messages: list[Message] = []
         for turn in self._earlier_turns(node):
             messages += history_messages(turn, mode, always_compact=always_compact)
@@ -219,15 +217,15 @@ class TurnRun:
 
     def _earlier_turns(self, node: Node[Turn], *, are_covered: bool = True) -> list[Turn]:
         """Return the turns that are sent before a node; or those left out, which did not run under the policy."""
-        earlier = self.conversation.tree.history_before(node, window=self.parts.window)
+        earlier = self.chat.tree.history_before(node, window=self.chat.window)
         may_leave = site_policy().values_may_leave
         return [turn for turn in earlier if (may_leave or turn in _covered_turns) is are_covered]
 
     def _event_sink(self, turn: Turn, results: TurnResults) -> Emit:
         """Return the event sink of a turn: first the journal, then the listeners; no event may follow `TurnEnded`."""
-        plugins = self.parts.plugins
+        plugins = self.chat.plugins
         hide = redactor_for(plugins, turn.turn_id)
-        writer = TurnWriter(journal(), self.conversation.chat_id, turn.turn_id, hide=hide)
+        writer = TurnWriter(journal(), self.chat.chat_id, turn.turn_id, hide=hide)
         sink = EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins)
 
         def emit(event: Event) -> Awaitable[None]:
@@ -251,7 +249,7 @@ class TurnRun:
     def _start_event(self, turn: Turn, plan: TurnPlan, recorder: TurnRecorder) -> TurnStarted:
         """Return the start event of a turn: its prompt, its position in the conversation, and what it may use."""
         node, parent, child, diff = plan.node, plan.node.parent, plan.node.insert_before, plan.difference
-        tools = self.parts.tools.tools()
+        tools = self.chat.tools.tools()
         carried = (diff.turn_id, diff.kept_rounds) if diff and diff.replays_rounds else ("", 0)
         return TurnStarted(
             turn.turn_id,
@@ -266,7 +264,7 @@ class TurnRun:
             *carried,
             tools=tuple(tools),
             qualified_names={name: tool.qualified_name for name, tool in tools.items() if tool.qualified_name},
-            exposed=tuple(entry.name for entry in self.parts.exposed_variables() if entry.is_live),
+            exposed=tuple(entry.name for entry in self.chat.exposed_variables() if entry.is_live),
             is_rerun=turn.is_rerun,
             guarded=is_guarded(),
         )

@@ -105,7 +105,7 @@ class KernelChats:
         value = self.shell.user_ns.get(name)
         if not issubclass(type(value), Chat):  # isinstance would ask the object for its class
             return None
-        return value if "builder" in object.__getattribute__(value, "__dict__") else None
+        return value if "recorder" in object.__getattribute__(value, "__dict__") else None
 
     def has_chat(self, name: str) -> bool:
         """Whether this kernel has a conversation of this name, or the notebook a `Chat`."""

@@ -201,7 +201,7 @@ def test_a_chat_of_the_journal_has_typed_nothing_and_read_everything() -> None:
     chat.send(f"Write to {EVE}.")
     restored = outbox.chat([call("send", to=EVE), "Done."])
     events = journal().read(lambda connection: queries.chat_events(connection, chat.chat_id))
-    restore.restore_into(restored.conversation, restored.variables, chat.chat_id, events)
+    restore.restore_into(restored, restored.variables, chat.chat_id, events)
     restored.send("Go on.")
 
     assert [context.prompts for context in outbox.contexts] == [("Go on.",)]

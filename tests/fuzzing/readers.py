@@ -429,7 +429,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["mount", "unmount", "find_application"], "takes the host and the port of a parsed address"),
     **dict.fromkeys(["check_key", "reply_to"], "takes a request of nbtool itself, to the model in this process"),
     **dict.fromkeys(
-        ["open_store", "report_unrecorded", "open_in_browser", "publish_status",
+        ["open_store", "report_unrecorded", "compose_turn", "rehearse_turn", "open_in_browser", "publish_status",
          "run_on_tool_loop"],
         "passes a text on, or takes a name of the program itself",
     ),

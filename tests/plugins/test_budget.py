@@ -9,7 +9,7 @@ import pytest
 
 from nbtool import Approved, Chat, Denied
 from nbtool.chain.limits import Limits
-from nbtool.chat.turn_builder import TurnSettings
+from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import ReplyEnd, UsageDelta
 from nbtool.messages import Usage

@@ -14,7 +14,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.call_arguments import MAX_NESTING
 from nbtool.chain.limits import Limits
-from nbtool.chat.turn_builder import TurnSettings
+from nbtool.chat.turn_settings import TurnSettings
 from nbtool.events import CallDelta, Notice
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedWire, call

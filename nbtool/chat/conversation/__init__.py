@@ -4,6 +4,6 @@ tree.py          nodes, versions, the active branch     restore.py  turns and tr
 conversation.py  changes of the tree, journalled first
 """
 
-from nbtool.chat.conversation.conversation import BRANCH_MARK, Conversation, TurnRef
+from nbtool.chat.conversation.conversation import BRANCH_MARK, Conversation, TurnRef, open_conversations
 
-__all__ = ["BRANCH_MARK", "Conversation", "TurnRef"]
+__all__ = ["BRANCH_MARK", "Conversation", "TurnRef", "open_conversations"]

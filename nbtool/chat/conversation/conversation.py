@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from contextlib import suppress
+from functools import partial
 
+from nbtool.argument_check import check_arguments
 from nbtool.chat.conversation.tree import Node, Tree
 from nbtool.chat.journal import TurnWriter, journal
 from nbtool.chat.turn import Turn
@@ -24,6 +27,7 @@ TurnRef = str | Turn | None
 """A turn, its number, the beginning of its id, or None: the last turn of the active branch."""
 
 
+@partial(check_arguments, owner="Chat")
 class Conversation:
     """The turns of a chat, and which branch of them is active.
 
@@ -32,11 +36,16 @@ class Conversation:
     `named_hosts` are the hosts of the models that a person has named for it, by their names and base URLs.
     """
 
+    tree: Tree[Turn]
+    chat_id: str
+    lock: asyncio.Lock
+    named_hosts: dict[tuple[str, str], str]
+
     def __init__(self, chat_id: str = "") -> None:
-        self.tree: Tree[Turn] = Tree()
+        self.tree = Tree()
         self.chat_id = chat_id or new_id("chat")
         self.lock = asyncio.Lock()
-        self.named_hosts: dict[tuple[str, str], str] = {}
+        self.named_hosts = {}
         _conversations.add(self)
 
     @property
@@ -171,6 +180,13 @@ class Conversation:
 
 
 _conversations: weakref.WeakSet[Conversation] = weakref.WeakSet()
+
+
+def open_conversations() -> list[Conversation]:
+    """Return the conversations of all chats of this process."""
+    while True:
+        with suppress(RuntimeError):  # another thread has just begun a chat, and the set has changed meanwhile
+            return list(_conversations)
 
 
 def _open_in_child() -> None:

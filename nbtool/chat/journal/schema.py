@@ -203,12 +203,16 @@ def keep_aside(path: Path) -> Path | None:
     """Move a journal of an earlier build aside, whole, and return where it is; None if there is none of one.
 
     Raises:
+        JournalError: it lies beside the log of another file.
         sqlite3.Error: it is locked, or is no database.
         OSError: it cannot be moved.
     """
     from filelock import FileLock  # noqa: PLC0415 - only where there is a file of an earlier build
 
-    if not path.exists() or not path.stat().st_size or not 0 < _version_of(path) < VERSION:
+    if not path.exists() or not path.stat().st_size:
+        return None
+    check_owner(path)  # before it is read: SQLite reads the log beside it, too
+    if not 0 < _version_of(path) < VERSION:
         return None
     with FileLock(path.with_name(path.name + _LOCK), timeout=BUSY_SECONDS, mode=0o600):
         former = _version_of(path)

@@ -194,7 +194,7 @@ def test_every_request_counts_for_the_limit_of_a_minute() -> None:
 
     with serve_by(respond) as server:
         chat = Chat("tiny", base_url=server.url, tools=[double])
-        maker = BatchMaker(chat.builder, backoff=clock.backoff(per_minute=2), progress=False)
+        maker = BatchMaker(chat, backoff=clock.backoff(per_minute=2), progress=False)
         batch = maker.batch(parse_prompts(["a", "b"], None)).wait()
 
     assert batch.values == ["4", "4"]

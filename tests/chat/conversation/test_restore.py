@@ -161,7 +161,7 @@ def shape(chat: Chat) -> list[tuple[list[str], int, str, bool, bool]]:
 def reopen(chat: Chat, **more: Any) -> tuple[Chat, list[str]]:
     again = Chat(**more)
     events = journal().read(lambda connection: queries.chat_events(connection, chat.chat_id))
-    return again, restore.restore_into(again.conversation, again.variables, chat.chat_id, events)
+    return again, restore.restore_into(again, again.variables, chat.chat_id, events)
 
 
 def test_a_conversation_is_recalled_with_its_versions_branches_and_marks() -> None:

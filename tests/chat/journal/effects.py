@@ -147,7 +147,7 @@ def open_chat(chat: Chat) -> Turn | None:
     if not found:
         return None
     events = book.read(lambda connection: queries.chat_events(connection, found[0].chat_id))
-    restore.restore_into(chat.conversation, chat.variables, found[0].chat_id, events)
+    restore.restore_into(chat, chat.variables, found[0].chat_id, events)
     last = chat.tree.active_path[-1].versions[-1] if chat.tree.active_path else None
     with suppress(NbtoolError):
         return last if last is None or last.status == "completed" else chat.resume()

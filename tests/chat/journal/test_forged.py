@@ -120,7 +120,7 @@ def use(path: Path, chat: Chat) -> None:
 def continue_chat(book: Journal, chat: Chat) -> None:
     for line in book.read(lambda connection: queries.list_chats(connection, 100)):
         events = book.read(lambda connection, chat_id=line.chat_id: queries.chat_events(connection, chat_id))
-        restore.restore_into(chat.conversation, chat.variables, line.chat_id, events)
+        restore.restore_into(chat, chat.variables, line.chat_id, events)
         assert chat.approvals.pending() == ()
         assert chat.approvals.remembered() == ()
         for node in chat.tree.nodes():

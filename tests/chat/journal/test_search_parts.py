@@ -34,17 +34,16 @@ QUERIES = (
     "fox none",
 )
 
-FORMER = """
-    CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61');
+UNLISTED = """
+    CREATE VIRTUAL TABLE words_7 USING fts5(text, content='', tokenize='unicode61');
     CREATE TABLE searchable (id INTEGER PRIMARY KEY CHECK (id = 0), upto INTEGER);
     INSERT INTO searchable VALUES (0, 400);
-    INSERT INTO words (rowid, text) VALUES (1, 'zebra');
-    CREATE VIRTUAL TABLE former_words USING fts5(text, content='', tokenize='unicode61');
+    INSERT INTO words_7 (rowid, text) VALUES (1, 'zebra');
 """
-"""An index as it was before it had parts, and another one that was being dropped when its process was killed."""
+"""A list of another form, and a part that was being dropped when its process was killed."""
 
 FORGED = (
-    FORMER, "DROP TABLE words_1", "DROP TABLE searchable", "DELETE FROM searchable",
+    UNLISTED, "DROP TABLE words_1", "DROP TABLE searchable", "DELETE FROM searchable",
     "DELETE FROM searchable WHERE part = 2", "UPDATE searchable SET part = -part", "UPDATE searchable SET upto = 'x'",
     f"UPDATE searchable SET upto = {2**62}", "UPDATE searchable SET characters = 'x'",
     "UPDATE searchable SET characters = -9e18", "INSERT INTO searchable VALUES (9223372036854775807, 0, 0)",
@@ -141,10 +140,10 @@ def test_a_frequent_word_is_searched_in_the_latest_parts_alone(connection: sqlit
     assert len(asked) < len(index_tables(connection))
 
 
-def test_an_index_of_the_former_form_is_dropped_in_steps_and_made_again(connection: sqlite3.Connection) -> None:
-    connection.executescript(FORMER)
+def test_a_part_that_no_list_names_is_dropped_in_steps_and_the_index_made_again(connection: sqlite3.Connection) -> None:
+    connection.executescript(UNLISTED)
     numbers = f"WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < {100 + 3 * search.CLEARED})"
-    connection.execute(f"INSERT INTO words_data SELECT i, x'00' FROM ({numbers} SELECT i FROM n)")
+    connection.execute(f"INSERT INTO words_7_data SELECT i, x'00' FROM ({numbers} SELECT i FROM n)")
     deleted: list[int] = []
     before = connection.total_changes
 
@@ -169,7 +168,7 @@ def test_an_index_of_the_former_form_is_dropped_in_steps_and_made_again(connecti
 def test_a_forged_index_is_made_again(connection: sqlite3.Connection, statement: str) -> None:
     search.update_index(connection, 2_000)
     expected = hits_in(connection)
-    connection.executescript(f"DROP TABLE searchable; {statement}" if statement == FORMER else statement)
+    connection.executescript(f"DROP TABLE searchable; {statement}" if statement == UNLISTED else statement)
 
     search.update_index(connection, 2_000)
 

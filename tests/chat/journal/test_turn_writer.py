@@ -238,7 +238,7 @@ def test_what_only_the_person_sees_of_the_data_is_not_kept(tmp_path: Path) -> No
     ready, question, outcome = book.events("t")
 
     assert (event.glances, finished.table, asked.shown) == (glances, glances["df"], SECRET)
-    assert ready["resolved"]["df"]["text"] == "a frame"
+    assert ready["described"]["df"]["text"] == "a frame"
     assert (question["shown"], question["media"]) == ("", [])
     assert (outcome["shown"], outcome["table"]) == ("a frame", {})
     assert SECRET.encode() not in bytes_of(book)

@@ -94,7 +94,7 @@ def test_a_rerun_after_a_restart_is_recorded_beside_the_earlier_versions(path: P
     events = journal().read(lambda connection: queries.chat_events(connection, first.chat_id))
 
     restarted = chat(path, ["Three."], tools=[])
-    restore.restore_into(restarted.conversation, restarted.variables, first.chat_id, events)
+    restore.restore_into(restarted, restarted.variables, first.chat_id, events)
     restarted.rerun()
 
     fresh = chat(path, tools=[])

@@ -60,7 +60,7 @@ COMPLETE = reply(finish(), USAGE, DONE)
 
 def read_deltas(chat: Chat) -> list[Event]:
     seen: list[Event] = []
-    turn = chat.builder.compose("Hi")
+    turn = chat.compose("Hi")
     turn.add_listener(seen.append)
     turn.start().done.result(240)
     return seen

@@ -131,7 +131,7 @@ def open_file(context: CommandContext, path: Path) -> str:
         else ""
     )
     chat = context.restart_chat()
-    restore.adopt_tree(chat.conversation, chat.variables, tree, "it was of another kernel")
+    restore.adopt_tree(chat, chat.variables, tree, "it was of another kernel")
     count = sum(len(node.versions) for node in tree.nodes())
     message = f"{count} {'turn' if count == 1 else 'turns'} imported; nothing was run, and no approval was imported."
     return f"{message}{former}"

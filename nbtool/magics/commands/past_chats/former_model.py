@@ -56,7 +56,7 @@ def choose_former_model(context: CommandContext, named: str | None = None) -> st
     for model in _candidates(context, default, turn.model):
         if _can_go_on(model, turn.model, host):
             context.chat.model = model
-            chat.conversation.named_hosts[model.name, model.base_url or ""] = host  # and no other, if that changes
+            chat.named_hosts[model.name, model.base_url or ""] = host  # and no other, if that changes
             return f" It goes on with {_describe(model)}, as before."
     context.chat.model = default if default.is_in_kernel else replace(default, is_unnamed=True)
     before = f"{one_line(turn.model, MAX_SHOWN)} ({one_line(host, MAX_SHOWN) if host else UNKNOWN_HOST})"

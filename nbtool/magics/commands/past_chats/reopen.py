@@ -94,7 +94,7 @@ def read_chat_of(context: CommandContext, turn: str) -> tuple[Chat, str]:
         events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
     names = context.kernel.shell.user_ns
     chat = Chat(notebook=names)
-    restore.adopt_tree(chat.conversation, chat.variables, restore.restore_tree(events), "its chat is only read")
+    restore.adopt_tree(chat, chat.variables, restore.restore_tree(events), "its chat is only read")
     restore_names(NotebookNamespace(names), chat)  # beside those of this kernel, which keep nothing of it
     return chat, _only_read(chat_id)
 
@@ -126,7 +126,7 @@ def continue_chat(context: CommandContext, chat: Chat, chat_id: str, *, model: s
         nbtool.errors.JournalError: the journal cannot be read.
     """
     events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
-    restore.restore_into(chat.conversation, chat.variables, chat_id, events)
+    restore.restore_into(chat, chat.variables, chat_id, events)
     turns = len(chat.tree.active_path)
     message = f"{short_id(chat_id)} continues here as {context.name!r}: {count_of(turns, 'turn')} on its line."
     names = restore_names(context.kernel.names, chat)

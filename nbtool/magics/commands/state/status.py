@@ -191,7 +191,7 @@ def _waiting(context: CommandContext) -> str:
 
 def _count_turns(chat: Chat, active: int) -> str:
     """Return how many turns the active line has, which the rows below it count too, and how many the whole chat."""
-    versions = count_versions(chat.conversation)
+    versions = count_versions(chat)
     return f"{active} on the active line" + (
         f"; {versions} with all versions and branches" if versions > active else ""
     )
@@ -214,7 +214,7 @@ def _host(chat: Chat) -> str:
 def _history_host(chat: Chat) -> list[tuple[str, str]]:
     """Return which host has the history, if the one of the model does not get it before it is named."""
     line = [node.turn for node in chat.tree.active_path if node.turn and not node.hidden]
-    held = describe_recipient(chat.conversation, line, chat.model)
+    held = describe_recipient(chat, line, chat.model)
     return [("  history", held)] if held else []
 
 

@@ -112,9 +112,9 @@ def delete(context: CommandContext, args: list[str]) -> str:
     below = BELOW_FLAG in args
     turn = _single_word([arg for arg in args if arg != BELOW_FLAG], f"delete TURN [{BELOW_FLAG}]")
     _, version = context.chat.find_turn(turn)
-    before, label = count_versions(context.chat.conversation), turn_label(context.chat, version)
+    before, label = count_versions(context.chat), turn_label(context.chat, version)
     context.chat.delete(version, below=below)
-    deleted = before - count_versions(context.chat.conversation)
+    deleted = before - count_versions(context.chat)
     extent = f" and the turns after it ({deleted} in all)" if below else ""
     return f"Deleted {label}{extent}; `%chat undo` restores it."
 

@@ -35,7 +35,7 @@ def history(context: CommandContext, args: list[str]) -> str:
     turns = context.chat.tree.numbered_turns()
     rows = [(str(number), _turn_line(number, node, turn, has_ids)) for number, (node, turn) in turns.items()]
     lines = format_table(*rows) if rows else EARLIER_CALLS if client_of(context.name) else describe_empty()
-    return "\n\n".join(filter(None, [lines, branches(context.chat.conversation, has_ids=has_ids)]))
+    return "\n\n".join(filter(None, [lines, branches(context.chat, has_ids=has_ids)]))
 
 
 def new(context: CommandContext, _: list[str]) -> str:

@@ -62,7 +62,7 @@ def _last_changing(context: CommandContext, chat: Chat) -> Turn | None:
 
 
 def _restore_deleted(chat: Chat) -> str:
-    before = count_versions(chat.conversation)
+    before = count_versions(chat)
     chat.undo()
-    back = count_versions(chat.conversation) - before
+    back = count_versions(chat) - before
     return f"Restored {back} {'version' if back == 1 else 'versions'}."

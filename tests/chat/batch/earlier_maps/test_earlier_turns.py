@@ -230,7 +230,8 @@ def test_an_interrupt_between_two_requests_repeats_no_call_later(
     shop.on_last = lambda name: signal.raise_signal(signal.SIGINT) if name == "b" else None
     with pytest.raises(KeyboardInterrupt):
         run_map(shop.chat())
-    assert re.search(r"stopped(, [12] (read and )?not answered)? \(map again to go on\)\n$", capsys.readouterr().err)
+    left = r"(, [12] (read and )?not answered( \(1 with a call of unknown outcome\))?)?"
+    assert re.search(rf"stopped{left} \(map again to go on\)\n$", capsys.readouterr().err)
     shop.on_last = lambda _: None
     totals = run_map(shop.chat())
 
@@ -421,9 +422,9 @@ def test_a_later_turn_in_which_nothing_ran_hides_no_earlier_one(shop: Shop) -> N
     shop.broken = {"b"}
     shop.chat().map(NAMES, retries=0, concurrency=1)
     broken = shop.chat()
-    key = BatchMaker(broken.builder).key
+    key = BatchMaker(broken).key
     one = parse_prompts(["b"], None).items[0]
-    broken.builder.conversation.chat_id = key.chat_id
+    broken.chat_id = key.chat_id
     broken.plugins = [Refusal()]
     settings = TurnSettings(cell_id=key.keys([one])[0])
     assert broken.send("b", settings=settings).status == "error"

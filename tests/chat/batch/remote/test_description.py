@@ -238,7 +238,7 @@ def test_a_chat_is_built_again_from_what_was_sent(spy: Spy) -> None:
     with pytest.raises(NbtoolError):
         raise chat.map(["a"], on=spy, retries=0).errors[0].error or NbtoolError("none")
     description = pickle.loads(spy.sent[0])[1][0]
-    built = receive_chat(description).builder.parts
+    built = receive_chat(description).chat
 
     assert (built.model.name, built.model.base_url, built.model.tool_mode, built.model.wire) == (
         "tiny", "http://127.0.0.1:9", "prompted", "chat",

@@ -1,0 +1,181 @@
+"""A conversation with all that its turns are built from; `Chat` has what a person does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Self
+
+from nbtool.annotation_kinds import Count
+from nbtool.argument_check import CheckedAttributes, check_arguments
+from nbtool.chain.hooks import TurnContext
+from nbtool.chain.limits import Limits
+from nbtool.chain.plugin_check import check_plugins
+from nbtool.chat.conversation import Conversation
+from nbtool.chat.model import Model
+from nbtool.chat.prompt_context import HistoryMode
+from nbtool.chat.recording.cache_key import TurnInputs
+from nbtool.chat.recording.recorder import Recorder
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage
+from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.variable_tools import variable_tools
+from nbtool.tools.variables.store import Variables
+from nbtool.tools.variables.variable import Variable
+
+FIXES = {
+    "model": "`chat.model = chat.model.with_changes({value!r})`, with the id of a model.",
+    "tools": '`chat.tools = nbtool.Toolset("chat", functions)`.',
+}
+"""What to assign in place of a value of another type."""
+
+
+@partial(check_arguments, owner="Chat")
+class ChatBase(Conversation, CheckedAttributes):
+    """The turns of a chat, and what the next ones are built from: a turn uses what is set when it starts.
+
+    Args:
+        model: another one is used from the next turn on: `chat.model = chat.model.with_changes(id)`.
+        tools: those that the model may call.
+        variables: the exposed objects and the stored results.
+        variable_tools: those with which the model reads variables.
+        system: the user's own part of the system prompt.
+        limits: of a turn.
+        history: the form of earlier turns in a request.
+        window: how many of the latest turns a request contains; None is no limit.
+        options: of every request.
+        approver: decides at the approval gates; None denies.
+        check_results: whether every result needs approval before it is sent.
+        plugins: of every turn.
+        choose_tools: returns the names of the tools that a turn may use.
+        call_texts: for the model in place of an outcome.
+        approvals: the pending approval questions.
+        recorder: the recording and the replay mode.
+    """
+
+    model: Model
+    tools: Toolset
+    variables: Variables
+    variable_tools: Toolset
+    system: str
+    limits: Limits
+    history: HistoryMode
+    window: Count | None
+    options: dict[str, Any]
+    approver: Approver | AskFunction | None
+    check_results: bool
+    plugins: list[object]
+    choose_tools: Callable[[TurnContext], Iterable[str]] | None
+    call_texts: Mapping[str, str]
+    approvals: ApprovalQueue
+    recorder: Recorder
+
+    def __init__(  # noqa: PLR0913 - all that a chat has, by name
+        self,
+        model: Model,
+        tools: Toolset,
+        variables: Variables,
+        *,
+        chat_id: str = "",
+        keeps_notes: bool = False,
+        system: str = "",
+        limits: Limits | None = None,
+        history: HistoryMode = "compact",
+        window: Count | None = None,
+        options: Mapping[str, Any] | None = None,
+        approver: Approver | AskFunction | None = None,
+        check_results: bool = False,
+        plugins: Iterable[object] = (),
+        choose_tools: Callable[[TurnContext], Iterable[str]] | None = None,
+        call_texts: Mapping[str, str] | None = None,
+        approvals: ApprovalQueue | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
+        super().__init__(chat_id)
+        self.model, self.tools, self.variables = model, tools, variables
+        self.keeps_notes = keeps_notes
+        self.system, self.limits, self.history, self.window = system, limits or Limits(), history, window
+        self.options = dict(options or {})
+        self.approver, self.check_results, self.plugins = approver, check_results, list(plugins)
+        self.choose_tools, self.call_texts = choose_tools, call_texts or {}
+        self.approvals, self.recorder = approvals or ApprovalQueue(), recorder or Recorder()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "plugins" and isinstance(value, list):
+            check_plugins(value)
+        try:
+            super().__setattr__(name, value)
+        except BadUsage as error:
+            raise error.changed(fix=FIXES[name].format(value=value)) if name in FIXES else error from None
+
+    @property
+    def keeps_notes(self) -> bool:
+        """Whether the model may write and remove variables of its own (WriteVar, RemoveVars); off by default."""
+        return "WriteVar" in self.variable_tools
+
+    @keeps_notes.setter
+    def keeps_notes(self, may: bool) -> None:
+        self.variable_tools = variable_tools(self.variables, writable=may)
+
+    def exposed_variables(self) -> list[Variable]:
+        """Return the exposed variables; results of tools are not included."""
+        return [entry for entry in self.variables.list_entries() if entry.kind == "exposed"]
+
+    def turn_tools(self) -> Toolset:
+        """Return the tools of the next turn: the chat's own, and variable tools if there can be variables."""
+        may_read = bool(self.tools.tools() or self.exposed_variables() or self.keeps_notes)
+        return Toolset("turn", [self.tools, *([self.variable_tools] if may_read else [])])
+
+    def fork(self, *, chat_id: str = "") -> Self:
+        """Return a chat with the same settings, approvals and exposed variables, without turns."""
+        other = type(self).__new__(type(self))
+        ChatBase.__init__(
+            other,
+            self.model,
+            self.tools,
+            self.variables.fork(),
+            chat_id=chat_id,
+            keeps_notes=self.keeps_notes,
+            system=self.system,
+            limits=self.limits,
+            history=self.history,
+            window=self.window,
+            options=self.options,
+            approver=self.approver,
+            check_results=self.check_results,
+            plugins=self.plugins,
+            choose_tools=self.choose_tools,
+            call_texts=self.call_texts,
+            approvals=self.approvals,
+            recorder=self.recorder,
+        )
+        return other
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that restores the current model, system text, options, tools and exposed names."""
+        model, system, notes, options = self.model, self.system, self.variable_tools, self.options
+        tools, variables = self.tools.checkpoint(), self.variables.checkpoint()
+
+        def put_back() -> None:
+            self.model, self.system, self.variable_tools, self.options = model, system, notes, options
+            tools()
+            variables()
+
+        return put_back
+
+    def inputs_of(self, turn: Turn, options: Mapping[str, Any]) -> TurnInputs:
+        """Return the inputs of a turn, for the key of its recording."""
+        return TurnInputs(
+            prompt=turn.prompt,
+            model=self.model,
+            model_name=turn.model,
+            system=f"{self.system.strip()}\n\n{self.tools.rules()}".strip(),
+            tools=self.tools.tools(),
+            rules=[(rule.name, rule.text, rule.description) for rule in self.tools.on_demand()],
+            options=options,
+            variables=self.variables,
+            plugins=self.plugins,
+            answer=turn.answer,
+            choices=[self.choose_tools, dict(self.call_texts)],
+        )

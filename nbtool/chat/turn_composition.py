@@ -1,0 +1,148 @@
+"""From a prompt and settings to a turn of a chat that can start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nbtool.blocks.question import summarize_request
+from nbtool.caller_thread import CallerThread
+from nbtool.chain.plugin_check import check_plugins
+from nbtool.chat.attachments import as_parts
+from nbtool.chat.chat_base import ChatBase
+from nbtool.chat.model.preview import PreviewableEndpoint, PreviewEndpoint
+from nbtool.chat.prompt_context import as_message
+from nbtool.chat.rerun.operations import Rerun
+from nbtool.chat.turn import Turn
+from nbtool.chat.turn_origins import note_prompt
+from nbtool.chat.turn_run import TurnRun
+from nbtool.chat.turn_settings import TurnSettings
+from nbtool.errors import BadUsage
+from nbtool.events import CallAsked, Event
+from nbtool.loop import run_sync
+from nbtool.messages import Message
+from nbtool.plugins.structured import Structured
+from nbtool.policy import site_policy
+from nbtool.tools.approval import Approver, AskFunction
+from nbtool.tools.values.masked_excerpt import masking
+from nbtool.wire.base import Endpoint, Request, Retries
+from nbtool.wire.dialects.options import combine_options
+from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+from nbtool.wire.providers.provider_tools import with_provider_tools
+
+UNATTACHED = "Leave it out (`--attach`, attach=), and describe it in the prompt."
+"""What a person can do with an attachment that may not be sent."""
+
+
+def open_questions(chat: ChatBase, turn: Turn) -> tuple[str, ...]:
+    """Return the digests of a turn's open questions; the turn itself is notified of decisions later."""
+    still = {question.digest for question in chat.approvals.pending()}
+    return tuple(digest for digest in turn.state.questions if digest in still)
+
+
+def check_idle(chat: ChatBase) -> None:
+    """Check that no turn of this chat is parked.
+
+    Raises:
+        BadUsage: one is; the message says how to decide or cancel it.
+    """
+    for turn in chat.running_turns:
+        if turn.state.outlives_cell and (waiting := open_questions(chat, turn)):
+            fix = f"First `%chat approve {waiting[0][:12]}`, `%chat deny {waiting[0][:12]}` or `%chat stop`."
+            asked = {event.digest: event for event in turn.log if isinstance(event, CallAsked)}
+            problem = f"A turn of this chat is parked and waits for a decision: {summarize_request(asked[waiting[0]])}"
+            raise BadUsage(problem, fix=fix)
+        if turn.state.outlives_cell:
+            raise BadUsage(
+                "A turn of this chat is running in the background.",
+                fix="`%chat wait` for it, or `%chat stop` it.",
+            )
+
+
+def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
+    chat: ChatBase,
+    prompt: str | Message,
+    *,
+    attach: Any = (),
+    as_: Any = None,
+    options: Mapping[str, Any] | None = None,
+    approver: Approver | AskFunction | None = None,
+    settings: TurnSettings | None = None,
+    caller_thread: CallerThread | None = None,
+    may_fetch: bool = True,
+) -> Turn:
+    """Return a turn that has not started, so that listeners can be added first. Raises: as `Chat.start`.
+
+    Where no model is named, the default is chosen among those that its provider lists, if it `may_fetch` the list.
+    """
+    check_idle(chat)
+    chosen = settings or TurnSettings()
+    if may_fetch and chat.recorder.mode_for(chosen.replay).value != "only":
+        chat.model.refresh_default()
+    check_plugins(chat.plugins)
+    attached = as_parts(attach)
+    message = as_message(prompt, attached)
+    plan = chosen.operation.plan(chat, chosen.cell_id) if chosen.operation else None
+    message = plan.resolve_prompt(message) if plan else message
+    if not message.text.strip() and not any(part.kind == "media" for part in message.parts):
+        raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write a prompt.")
+    if any(part.kind == "media" for part in message.parts):
+        site_policy().check_values("an attachment", fix=UNATTACHED)
+    answer = Structured(as_) if as_ is not None else plan.answer if plan else None
+    model_name = chat.recorder.model_name(chat.model, chosen.replay)
+    retries = next((one for one in chat.plugins if isinstance(one, Retries)), None)  # of a map
+    endpoint = chat.recorder.endpoint(chat.model, chosen.replay, retries)
+    run = TurnRun(chat, endpoint, _options(chat, endpoint, options), chosen, plan)
+    if chat.recorder.mode_for(chosen.replay).value == "off":  # else the turn itself looks for a recorded one first
+        run.check_recipient(plan or run.place())
+    turn = Turn(
+        message,
+        model_name,
+        cell_id=chosen.cell_id,
+        answer=answer,
+        approver=approver,
+        caller_thread=caller_thread or CallerThread(),
+        difference=plan.difference if plan else None,
+        is_rerun=isinstance(chosen.operation, Rerun),
+        work=run.run,
+    )
+    note_prompt(turn, prompt, chosen.typed, plan, has_attachment=bool(attached))
+    return turn
+
+
+def rehearse_turn(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> Request:
+    """Return the exact first request that a turn would send, without sending it; takes the arguments of `compose_turn`.
+
+    Raises:
+        BadUsage: the endpoint of the chat sends no requests.
+        NbtoolError: a plugin blocked the request.
+    """
+    turn = compose_turn(chat, prompt, may_fetch=False, **kwargs)
+    endpoint = chat.model.endpoint()
+    if not isinstance(endpoint, PreviewableEndpoint):
+        raise BadUsage(
+            "This chat has an endpoint of your own, which sends no HTTP requests, so there is none to show.",
+            fix='Choose a model, for example `-m openai` or `Chat("openai")`.',
+        )
+    preview = PreviewEndpoint(endpoint)
+    options = _options(chat, endpoint, kwargs.get("options"))
+    run = TurnRun(chat, preview, options, kwargs.get("settings") or TurnSettings())
+    plan = run.place()
+    if plan.carry_over.runs_calls:
+        raise BadUsage("This runs calls before its first request, so the request cannot be shown in advance.")
+    with masking(chat.plugins):
+        engine, _ = run.engine(turn, plan, _discard)
+    outcome = run_sync(engine.run())
+    if not preview.request.path and outcome.error:
+        raise outcome.error  # a plugin blocked the request
+    return preview.request
+
+
+def _options(chat: ChatBase, endpoint: Endpoint, own: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the options of a turn, with the tools of the provider that its settings name: plugins see them too."""
+    tools = endpoint.native.provider_tools if isinstance(endpoint, FallbackEndpoint) else None
+    return dict(with_provider_tools(combine_options(chat.options, own or {}), tools))
+
+
+async def _discard(_: Event) -> None:
+    """Ignore an event of a preview."""
