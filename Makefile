@@ -82,8 +82,9 @@ lite: build/.lite ## build the live demo, a JupyterLite site of static files, in
 site: build/.site ## build the documentation, with the executed notebooks and the live demo, in build/site; a broken link is an error
 docs: build/.nbtool ## write the API reference to build/docs
 	$(BIN)/python docs/reference.py build/docs
-modules: build/.nbtool ## write docs/modules.md, the list of all modules, from their docstrings
+modules: build/.nbtool ## write docs/modules.md, from the docstrings of all modules, and docs/way-of-a-call.md, from a trace
 	$(BIN)/python docs/modules.py
+	$(BIN)/python docs/way_of_a_call.py
 commands: build/.nbtool ## write docs/commands.md, the flags, commands and settings, from the tables of the source
 	$(BIN)/python docs/commands.py
 reports: build/.nbtool ## write docs/reports.md, the situations of public reports that tests hold, from their docstrings

@@ -129,6 +129,7 @@ async def skip_call(call: ToolCall, runtime: ToolRuntime, *, round: int, reason:
 
 
 async def _execute(call: ToolCall, run: RunningCall, slot: CallSlot) -> None:
+    """Take a call through its steps: bind it, ask for approval, run the tool, deliver the result."""
     runtime, record = run.runtime, run.record
     requested = await _prepare(call, run)
     bound = await RunGate(runtime, record, slot).approve(requested)
@@ -142,6 +143,12 @@ async def _execute(call: ToolCall, run: RunningCall, slot: CallSlot) -> None:
 
 
 async def _prepare(call: ToolCall, run: RunningCall) -> BoundCall:
+    """Bind a call as the model made it, and emit that it is ready.
+
+    Raises:
+        CallEnded: it cannot run.
+        UnknownTool, ToolError: there is no such tool, or the arguments do not fit it.
+    """
     runtime = run.runtime
     if call.is_malformed:
         raise CallEnded("invalid", call.error or "The call cannot be read.")
@@ -173,6 +180,12 @@ def _ready_event(call: ToolCall, run: RunningCall, bound: BoundCall) -> CallRead
 
 
 async def _run_bound(bound: BoundCall, run: RunningCall, edited: str) -> ToolRun:
+    """Record the start of an approved call, then run its tool.
+
+    Raises:
+        CallEnded: it was stopped, took too long, or did not run after all.
+        NeverStarted: the turn was stopped meanwhile.
+    """
     tool, runtime = bound.tool, run.runtime
     if runtime.abandoned and _repeat_key(bound) in runtime.abandoned:
         raise CallEnded("not_run", "The same call was made before and is still running.")
