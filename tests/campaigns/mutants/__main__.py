@@ -52,8 +52,26 @@ PARTS = {"chain": 0.2, "tools": 0.3, "wire": 0.3, "chat/journal": 0.2}
 """The mutated packages, and their shares of the sample."""
 
 HALVES = (
-    ("tests/chain", "tests/tools", "tests/wire", "tests/practice"),
-    ("tests/chat", "tests/plugins", "tests/security", "tests/blocks", "tests/view", "tests/toolsets", "tests/magics"),
+    (
+        "tests/chain",
+        "tests/tools",
+        "tests/wire",
+        "tests/practice",
+        "tests/json_schema",
+        "tests/providers",
+        "tests/reports",
+    ),
+    (
+        "tests/chat",
+        "tests/plugins",
+        "tests/security",
+        "tests/blocks",
+        "tests/view",
+        "tests/toolsets",
+        "tests/magics",
+        "tests/contract",
+        "tests/words",
+    ),
 )
 """The tests whose coverage is measured and that are selected from, unless `--tests` names others.
 
