@@ -19,16 +19,19 @@ def repair_history(messages: Iterable[Message]) -> list[Message]:
     repaired_messages: list[Message] = []
     open_calls: dict[str, ToolCall] = {}
     call_results: list[ToolResult] = []
+    given: list[Message] = []
 
     def close() -> None:
         if open_calls or call_results:
-            missing = [_missing_result(call) for call in open_calls.values()]
-            repaired_messages.append(results(*call_results, *missing))
+            found = (*call_results, *map(_missing_result, open_calls.values()))
+            repaired_messages.append(_results_message(given, found))
         open_calls.clear()
         call_results.clear()
+        given.clear()
 
     for message in messages:
         if message.role == "tool":
+            given.append(message)
             for result in message.results:
                 if open_calls.pop(_key(result), None):
                     call_results.append(result)
@@ -43,6 +46,11 @@ def repair_history(messages: Iterable[Message]) -> list[Message]:
         _sort_results(message, before)
         for before, message in zip([None, *repaired_messages], repaired_messages, strict=False)
     ]
+
+
+def _results_message(given: list[Message], found: tuple[ToolResult, ...]) -> Message:
+    """Return the message with these results: the given one if it has them all, else a new one."""
+    return given[0] if len(given) == 1 and given[0].parts == found else results(*found)
 
 
 def _key(part: ToolCall | ToolResult) -> str:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.compact import as_texts
@@ -29,6 +30,7 @@ from nbtool.messages import (
     assistant,
     user,
 )
+from nbtool.tools.values.masked_excerpt import is_masking
 
 HistoryMode = Literal["compact", "native", "results", "text", "none"]
 
@@ -97,13 +99,26 @@ def as_message(prompt: str | Message, parts: Iterable[Part]) -> Message:
     return user(prompt, *parts)
 
 
-def history_messages(turn: Turn, mode: HistoryMode, *, always_compact: bool = False) -> list[Message]:
+_histories: WeakKeyDictionary[Turn, dict[tuple[HistoryMode, bool], tuple[Message, ...]]] = WeakKeyDictionary()
+"""The messages of ended turns. The same objects are sent each time, so that what is made of them is made once, too."""
+
+
+def history_messages(turn: Turn, mode: HistoryMode, *, always_compact: bool = False) -> tuple[Message, ...]:
     """Return a finished turn as history for a later one; without a reply, a note says why there is none.
 
     In compact history, a completed turn whose compact form saves less than half of its own messages is sent as it was,
     unless `always_compact`: its messages are in the prompt cache already, another form of them is not. A turn that was
     broken off keeps the compact form, which says what ran.
     """
+    if is_masking() or not turn.done.done():
+        return tuple(_make_history(turn, mode, always_compact=always_compact))
+    known = _histories.setdefault(turn, {})
+    if (form := (mode, always_compact)) not in known:
+        known[form] = tuple(_make_history(turn, mode, always_compact=always_compact))
+    return known[form]
+
+
+def _make_history(turn: Turn, mode: HistoryMode, *, always_compact: bool) -> list[Message]:
     prompt = turn.messages.context[-1:]
     if mode == "none" or not prompt:
         return []

@@ -60,11 +60,11 @@ def make_sources(turn: Turn, node: Node[Turn], tools: Iterable[Tool], exposed: I
     """Return the sources of a turn at its place in the conversation, and keep them for the turns after it."""
     origin, line = _prompts.get(turn, PromptOrigin()), list(_earlier_turns(node))
     typed = (*(_prompts[one].typed for one in line if one in _prompts), origin.typed)
-    outside = [text for one in line for text in _outside_of(one)]
-    outside += origin.outside
-    outside += (OutsideText(OF_VARIABLE.format(name=name)) for name in exposed)
-    outside += (OutsideText(OF_SERVER.format(tool=one.display_name)) for one in tools if one.sends_to == "server")
-    sources = _sources[turn] = TurnSources(turn.turn_id, typed, tuple(dict.fromkeys(outside)))
+    own = [*origin.outside]
+    own += (OutsideText(OF_VARIABLE.format(name=name)) for name in exposed)
+    own += (OutsideText(OF_SERVER.format(tool=one.display_name)) for one in tools if one.sends_to == "server")
+    earlier = dict.fromkeys(text for texts in (*map(_own_texts_of, line), own) for text in texts)
+    sources = _sources[turn] = TurnSources(turn.turn_id, typed, tuple(earlier), tuple(own))
     return sources
 
 
@@ -72,6 +72,7 @@ def replayed_sources(turn: Turn) -> TurnSources:
     """Return the sources of a turn that is replayed: its replies and results come from a file."""
     sources = _sources[turn]
     sources.earlier = tuple(dict.fromkeys((*sources.earlier, RECORDED)))
+    sources.own = (*sources.own, RECORDED)
     return sources
 
 
@@ -85,6 +86,7 @@ def _earlier_turns(node: Node[Turn]) -> Iterator[Turn]:
     yield from reversed(line)
 
 
-def _outside_of(turn: Turn) -> tuple[OutsideText, ...]:
+def _own_texts_of(turn: Turn) -> tuple[OutsideText, ...]:
+    """Return the texts from outside of one turn, without those of the turns before it."""
     known = _sources.get(turn)
-    return known.outside if known else (OutsideText(EARLIER_TURN),)
+    return known.own_texts if known else (OutsideText(EARLIER_TURN),)

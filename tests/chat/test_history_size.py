@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbtool import Chat, tool
-from nbtool.chat.prompt_context import HistoryMode
+from nbtool.chat.prompt_context import HistoryMode, history_messages
 from nbtool.testing import ScriptedWire, call
+from nbtool.tools.values.masked_excerpt import masking
 from nbtool.wire.base import Prompt, Target
 from nbtool.wire.registry import find_wire
 
@@ -99,3 +100,34 @@ def test_the_compact_form_is_never_longer_than_the_messages_themselves(
     for dialect in ("chat", "responses", "anthropic", "gemini"):
         compact, native = (len(request_text(requests[mode][-1], dialect)) for mode in ("compact", "native"))
         assert compact <= native
+
+
+def test_a_turn_that_has_ended_is_the_same_messages_in_each_later_request() -> None:
+    steps = [call("price", ticker="A"), "It costs 10.", "Two.", "Three."]
+    chat = Chat(wire=(wire := ScriptedWire(steps)), tools=[tool(lambda ticker: len(ticker), name="price", run="auto")])
+    for prompt in ("What is it?", "And?", "So?"):
+        chat.send(prompt)
+
+    second, third = (prompt.messages for prompt in wire.prompts[2:])
+    assert len(second) > 1
+    assert all(earlier is later for earlier, later in zip(second[:-1], third, strict=False))
+
+
+def test_what_is_masked_is_not_what_an_unmasked_turn_sends() -> None:
+    class Masking:
+        def mask_text(self, text: str) -> str:
+            return text.replace("Ada", "#")
+
+        def restore_text(self, text: str) -> str:
+            return text.replace("#", "Ada")
+
+    read = tool(lambda: "x" * 198 + "Ada", name="read", run="auto")
+    chat = Chat(wire=ScriptedWire([call("read"), "Read."]), tools=[read])
+    turn = chat.send("Read it.")
+    plain = history_messages(turn, "compact", always_compact=True)
+    with masking([Masking()]):
+        masked = history_messages(turn, "compact", always_compact=True)
+
+    assert "xxAd" in plain[-1].text
+    assert "xxAd" not in masked[-1].text.replace("xxAda", "")
+    assert history_messages(turn, "compact", always_compact=True) is plain

@@ -212,6 +212,7 @@ def keep_aside(path: Path) -> Path | None:
     if not path.exists() or not path.stat().st_size:
         return None
     check_owner(path)  # before it is read: SQLite reads the log beside it, too
+    forget_owner(path)  # reading makes a log, which may get the number of a deleted one
     if not 0 < _version_of(path) < VERSION:
         return None
     with FileLock(path.with_name(path.name + _LOCK), timeout=BUSY_SECONDS, mode=0o600):

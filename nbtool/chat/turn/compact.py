@@ -11,6 +11,7 @@ ever treated as a call.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from nbtool.events import EndReason
@@ -40,6 +41,8 @@ Executed tools:
 """
 
 _SEPARATOR = "\n\n"
+
+_RUNS = re.compile("`+")
 
 _STATUS = {
     "ok": "✓ Success",
@@ -136,7 +139,7 @@ def _log_block(call: ToolCall, record: Call | None) -> str:
     if record and record.shown.strip():
         lines += ["", _truncate(_escape_title(record.own_text.strip()), PREVIEW)]
     body = "\n".join(lines)
-    fence = "`" * max(3, _longest_run(body, "`") + 1)
+    fence = "`" * max(3, _longest_run(body) + 1)
     return f"**{LOG_TITLE}**: {_escape_title(call.name)}\n{fence}accesslog\n{body}\n{fence}"
 
 
@@ -156,9 +159,6 @@ def _escape_title(text: str) -> str:
     return text.replace(LOG_TITLE, QUOTED_TITLE)
 
 
-def _longest_run(text: str, mark: str) -> int:
-    longest = run = 0
-    for letter in text:
-        run = run + 1 if letter == mark else 0
-        longest = max(longest, run)
-    return longest
+def _longest_run(text: str) -> int:
+    """Return the number of backquotes in the longest run of them."""
+    return max(map(len, _RUNS.findall(text)), default=0)

@@ -26,17 +26,19 @@ class TurnSources:
     Args:
         prompts: what the person typed, in this turn and those before it.
         earlier: the texts from outside that the model gets with the first request of the turn.
+        own: those of them that are of this turn, and not of one before it.
     """
 
     turn_id: str = ""
     prompts: tuple[str, ...] = ()
     earlier: tuple[OutsideText, ...] = (UNKNOWN,)
+    own: tuple[OutsideText, ...] = ()
     _read: list[_Read] = field(default_factory=list)
 
     @property
-    def outside(self) -> tuple[OutsideText, ...]:
-        """All texts from outside so far, each once."""
-        return tuple(dict.fromkeys((*self.earlier, *(one.text for one in self._read))))
+    def own_texts(self) -> tuple[OutsideText, ...]:
+        """The texts from outside of this turn so far, without those of the turns before it."""
+        return (*self.own, *(one.text for one in self._read))
 
     def note_call(self, record: Call) -> None:
         """Note that a call has ended, whose text the model may get."""

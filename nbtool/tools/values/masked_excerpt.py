@@ -25,6 +25,11 @@ def masking(plugins: Sequence[object]) -> Iterator[None]:
         _masking.reset(token)
 
 
+def is_masking() -> bool:
+    """Whether texts that are cut are masked here: excerpts are others for other plugins."""
+    return bool(_masking.get())
+
+
 def mask_text(text: str) -> str:
     """Return a text masked for cutting."""
     for plugin in _masking.get():
