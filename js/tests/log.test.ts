@@ -72,15 +72,6 @@ test("a call is one line until it is opened, and then all of it", async () => {
   close();
 });
 
-test("the text sent to the model is shown next to the person's, if they differ", async () => {
-  const { el, close } = await page([call({ result: "all of it", shown: "a part" })]);
-
-  await open(el);
-
-  expect(el.textContent).toContain("What the model sawa part");
-  close();
-});
-
 test("arguments appear as they are written", async () => {
   const { el, kernel, close } = await page([call({ state: "writing", arguments: '{"code": "x =' })]);
   await open(el);
@@ -317,23 +308,6 @@ test("a result that the page shortens has its size beside its title", async () =
   close();
 
   expect(titles).toContain("Result, as the model saw it: the first 300 of 2,000 characters");
-});
-
-test("what the model saw is folded away beside the same result for the person", async () => {
-  const { el, close } = await page([call({ result: "A table", shown: "The table as JSON" })]);
-  for (const fold of el.querySelectorAll("details.nb-call")) {
-    (fold as HTMLDetailsElement).open = true;
-    fold.dispatchEvent(new Event("toggle"));
-  }
-  await drawn();
-  const seen = [...el.querySelectorAll("details.nb-fold")].find(
-    (one) => one.querySelector("summary")?.textContent === "What the model saw",
-  ) as HTMLDetailsElement;
-  const isOpen = seen.open;
-  const text = seen.textContent;
-  close();
-
-  expect([isOpen, text]).toEqual([false, expect.stringContaining("The table as JSON")]);
 });
 
 test("a call without arguments has no empty box for them", async () => {

@@ -158,11 +158,10 @@ class ResolvedShape(TypedDict):
 class CallBlock(TypedDict):
     """One call from its first character to its outcome; `id` is its `call_id`.
 
-    `shown` is what was sent to the model, if the person sees more; `glances` has the first rows of referenced
-    objects, by their names in `resolved`, and `table` those of a result that is a table; `media` are the images and
-    sounds of the result, except `media_left_out`; `traceback` shows where the person's own code failed. `arguments`
-    are those that run; `asked_arguments` those from the model, if a person edited them. `whole` describes the whole
-    result, if the model received a part of its text.
+    `glances` has the first rows of referenced objects, by their names in `resolved`, and `table` those of a result that
+    is a table; `media` are the images and sounds of the result, except `media_left_out`; `traceback` shows where the
+    person's own code failed. `arguments` are those that run; `asked_arguments` those from the model, if a person edited
+    them. `whole` describes the whole result, if the model received a part of its text.
     """
 
     id: str
@@ -184,7 +183,6 @@ class CallBlock(TypedDict):
     started: float | None
     seconds: float | None
     more: OmittedChars
-    shown: NotRequired[str]
     glances: NotRequired[dict[str, TablePreview]]
     table: NotRequired[TablePreview]
     media: NotRequired[list[MediaData]]

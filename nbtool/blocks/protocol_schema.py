@@ -136,7 +136,7 @@ TABLE = object_of(
     {"columns": list_of(NAME), "rows": list_of(list_of(NAME))}, {"more_rows": COUNT, "more_columns": COUNT}
 )
 OMITTED = object_of(
-    {}, dict.fromkeys(("text", "arguments", "progress", "result", "shown", "traceback", "asked_arguments"), COUNT)
+    {}, dict.fromkeys(("text", "arguments", "progress", "result", "traceback", "asked_arguments"), COUNT)
 )
 PROSE_BLOCK = object_of(
     {
@@ -179,7 +179,6 @@ CALL_BLOCK = object_of(
         "more": OMITTED,
     },
     {
-        "shown": PROSE,
         "traceback": PROSE,
         "glances": record_of(TABLE),
         "table": TABLE,

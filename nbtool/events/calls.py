@@ -236,18 +236,16 @@ class CallProgress:
 
 @dataclass(slots=True)
 class CallFinished:
-    """The outcome of a call. `shown` is the text sent to the model, `preview` what the user sees if it differs.
+    """The outcome of a call. `shown` is the text sent to the model.
 
     `traceback` says where the user's code failed; it is not sent to the model. `media` are images and sounds of the
     result, for the view: not written to the journal or to a recording here (images that the model got are in its
-    message). `media_left_out` counts those that
-    were too large or too many, `media_unsaved` those that the journal does not have. `qualified_name` is as in
-    `CallReady`. `whole` describes the whole result if `shown` has
-    a part of its text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to
-    the user only, and not written to the journal or to a recording. If it `is_described`, the model got a description
-    in place of the result. `forwarded` is as in `CallReady`.
-    `inside` is as there too; `arguments` are those of a call inside another one that was never ready: no other event
-    has them.
+    message). `media_left_out` counts those that were too large or too many, `media_unsaved` those that the journal does
+    not have. `qualified_name` is as in `CallReady`. `whole` describes the whole result if `shown` has a part of its
+    text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to the user only,
+    and not written to the journal or to a recording. If it `is_described`, the model got a description in place of the
+    result. `forwarded` and `inside` are as in `CallReady`; `arguments` are those of a call inside another one that was
+    never ready: no other event has them.
     """
 
     call_id: str = field(metadata=OWN)
@@ -255,7 +253,6 @@ class CallFinished:
     round: int = field(metadata=OWN)
     status: CallStatus = field(metadata=OWN)
     shown: str = field(metadata=TEXT)
-    preview: str = field(default="", metadata=PERSON)
     reason: str = field(default="", metadata=TEXT)
     reference: str = field(default="", metadata=TEXT)
     seconds: float = field(default=0.0, metadata=RUN)

@@ -26,7 +26,7 @@ from nbtool.testing import ScriptedWire, call
 
 READY = CallReady("c", "look", 1, "{}")
 STARTED = CallStarted("c", 1.0, "loop")
-ENDED = CallFinished("c", "look", 1, "ok", "it", "it")
+ENDED = CallFinished("c", "look", 1, "ok", "it")
 REPLY = ReplyFinished(1, Message("assistant"), "tools", Usage(), complete=True)
 
 

@@ -86,7 +86,7 @@ BLOCKS: dict[str, dict[str, Callable[[str], Event]]] = {
     "ProseBlock": {"text": TextDelta, "thinking": ThinkingDelta},
     "CallBlock": {
         "arguments": lambda text: CallReady("c", "f", 1, text, {"a": plain(text)}),
-        "result": lambda text: CallFinished("c", "f", 1, "error", text, "p" + text, text, traceback=text),
+        "result": lambda text: CallFinished("c", "f", 1, "error", text, "p" + text, traceback=text),
     },
     "NoticeBlock": {"notice": Notice},
 }

@@ -18,7 +18,7 @@ export function matchingBlocks(blocks: readonly Block[], word: string): number[]
 /** Everything of a block that can be read on the page. */
 export function searchableTexts(block: Block): string[] {
   if (block.kind !== "call") return [block.text];
-  const { name, progress, result, reason, shown = "", resolved, decisions } = block;
+  const { name, progress, result, reason, resolved, decisions } = block;
   const referenceTexts = Object.entries(resolved).flatMap(([argument, told]) => [
     argument,
     told.text,
@@ -31,7 +31,6 @@ export function searchableTexts(block: Block): string[] {
     progress,
     result,
     reason,
-    shown,
     ...referenceTexts,
     ...decisionTexts,
     ...previewTexts(block),

@@ -136,10 +136,7 @@ class CallFolds:
         patches, entry = self._call(event.call_id, event.display_name, event.round)
         self._waiting.discard(entry.id)
         self.question_media.pop(entry.id, None)
-        is_beginning = event.shown.startswith(event.preview)  # the form of older versions
-        changed = entry.replace("result", without_controls(event.shown if is_beginning else event.preview))
-        if not is_beginning:
-            changed += entry.replace("shown", without_controls(event.shown))
+        changed = entry.replace("result", without_controls(event.shown))
         reason = self._blocks.notice_text(event.reason)
         if event.traceback:
             changed += entry.replace("traceback", without_controls(event.traceback))
@@ -240,7 +237,7 @@ def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 def _outline(entry: BlockBuilder) -> list[Patch]:
     """Leave that a call was made, and not what it took and returned."""
-    texts = [name for name in ("progress", "result", "shown", "traceback") if str(entry.texts.get(name, ""))]
+    texts = [name for name in ("progress", "result", "traceback") if str(entry.texts.get(name, ""))]
     patches = [patch for name in texts for patch in entry.replace(name, "")] + entry.replace("arguments", "{}")
     empty: dict[str, Any] = {"media": [], "glances": {}, "table": {"columns": [], "rows": []}, "asked_arguments": ""}
     present = {name: value for name, value in empty.items() if name in entry.fields}

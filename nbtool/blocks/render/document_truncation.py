@@ -52,7 +52,7 @@ def _truncated(document: Document, count: int, cap: int) -> Document:
 
 def _fields(block: Block) -> tuple[str, ...]:
     if block["kind"] == "call":
-        optional = ("shown", "traceback", "asked_arguments")
+        optional = ("traceback", "asked_arguments")
         return ("arguments", "progress", "result", *(name for name in optional if name in block))
     return () if block["kind"] == "notice" else ("text",)
 

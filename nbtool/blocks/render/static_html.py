@@ -167,11 +167,10 @@ def _details(block: CallBlock) -> list[str]:
     parts.append(_section("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
     whole = f", shown in part; the whole is {one_line(block['whole'], 200)}" if block.get("whole") else ""
     result = with_marker(block["result"], block["more"].get("result", 0))
-    model_text = with_marker(block.get("shown", ""), block["more"].get("shown", 0))
     if preview := block.get("table"):
-        parts += [_table(preview), _section(f"What the model saw{whole}", model_text or result)]
+        parts += [_table(preview), _section(f"What the model saw{whole}", result)]
     else:
-        parts += [_section(f"Result{whole}", result), _section("What the model saw", model_text)]
+        parts.append(_section(f"Result{whole}", result))
     parts.append(_section(TRACEBACK, with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
     reference = f"Stored as {one_line(block['reference'])}" if block["reference"] else ""
     return [*parts, f'<div style="{_MUTED_STYLE}">{escape_text(reference)}</div>' if reference else ""]
@@ -231,7 +230,7 @@ def _is_short(block: Block) -> bool:
     """Return whether a block is only partly shown in plain text."""
     if block["kind"] != "call":
         return block["kind"] == "thinking"
-    return bool(omitted_arguments(block["arguments"]) or block["progress"] or block.get("shown"))
+    return bool(omitted_arguments(block["arguments"]) or block["progress"])
 
 
 def _call_text(block: CallBlock) -> str:

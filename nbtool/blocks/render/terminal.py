@@ -127,7 +127,7 @@ class Terminal:
             self._line(f"    {result}{f' [{mark}]' if mark else ''}")
         if block["result"] and (reason := unread_reason(block)):
             self._line(f"    {reason}")
-        is_short = mark or omitted_arguments(block["arguments"]) or block["progress"] or block.get("shown")
+        is_short = mark or omitted_arguments(block["arguments"]) or block["progress"]
         self._is_cut = self._is_cut or bool(is_short)
         trace = with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))
         for line in trace.splitlines():

@@ -58,9 +58,7 @@ def _call(block: CallBlock) -> Iterator[str]:
         yield f"{decision_line({**decided, 'reason': ''})}{reason}"
     yield "" if block["reason"] == block["result"] else block["reason"]
     yield _section("Output", block["progress"])
-    model_text = block.get("shown", "")
-    yield _section("Result" if model_text else "Result, as the model saw it", block["result"])
-    yield _section("What the model saw", model_text)
+    yield _section("Result, as the model saw it", block["result"])
     yield _section(TRACEBACK, block.get("traceback", ""))
     yield "\n".join(f"[{describe(one)}]" for one in block.get("media", ()))
     yield f"Stored as {escape_invisible(block['reference'])}; `%chat bind` binds it." if block["reference"] else ""

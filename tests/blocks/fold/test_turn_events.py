@@ -294,16 +294,14 @@ def test_text_is_the_prose_of_the_last_reply() -> None:
     assert fold(RequestStarted(1), TextDelta("a"), RequestStarted(2), TextDelta("b"), ThinkingDelta("x")).text == "b"
 
 
-@pytest.mark.parametrize("preview", ["", "4955 rows"], ids=["new", "as older versions kept it"])
-def test_a_result_is_shown_whole_and_not_only_its_beginning(preview: str) -> None:
+def test_a_result_is_shown_whole() -> None:
     transcript = Transcript()
     shown = "4955 rows\n" + "row 4955.1\n" * 200
-    transcript.feed(CallFinished("c1", "f", 1, "ok", shown, preview))
+    transcript.feed(CallFinished("c1", "f", 1, "ok", shown))
 
     block = transcript.block("c1")
     assert block["kind"] == "call"
     assert block["result"] == shown
-    assert "shown" not in block
 
 
 def test_every_text_that_is_cut_says_how_much_more_there_was() -> None:
@@ -312,7 +310,7 @@ def test_every_text_that_is_cut_says_how_much_more_there_was() -> None:
     feeds: list[Event] = [
         TurnStarted("t", "m", user(long), 1.0),
         CallReady("c1", "f", 1, "{}", {"df": plain(long)}),
-        CallFinished("c1", "f", 1, "error", long, "another", long, traceback=long),
+        CallFinished("c1", "f", 1, "error", long, long, traceback=long),
         Notice(long),
         ErrorRaised("request", long),
     ]
@@ -328,4 +326,4 @@ def test_every_text_that_is_cut_says_how_much_more_there_was() -> None:
         document["head"]["error"],
     ]  # fmt: skip
     assert all(text.endswith(" characters more") for text in texts)
-    assert block["more"] == {"shown": FIELD_LIMIT, "traceback": FIELD_LIMIT}
+    assert block["more"] == {"result": FIELD_LIMIT, "traceback": FIELD_LIMIT}

@@ -78,7 +78,7 @@ def test_no_text_of_a_message_becomes_an_element() -> None:
         for turn in node.versions:
             for event in turn.log:
                 if isinstance(event, CallFinished):
-                    event.name = event.shown = event.preview = event.reason = HOSTILE
+                    event.name = event.shown = event.reason = HOSTILE
     html = render_history(tree)["text/html"]
 
     assert set(TAGS.findall(html)) <= HARMLESS

@@ -108,7 +108,7 @@ def turns(draw: st.DrawFn) -> list[Event]:
             ]
             events += [CallProgress(call_id, draw(text), draw(st.none() | st.floats()))]
         if draw(st.booleans()):
-            events += [CallFinished(call_id, "n", 1, "ok", draw(text), draw(text), draw(text), draw(text), 0.1)]
+            events += [CallFinished(call_id, "n", 1, "ok", draw(text), draw(text), draw(text), 0.1)]
     events += [Notice(draw(text), "info"), ReplyFinished(1, assistant(""), "end", Usage(1, 2), True)]
     status = draw(st.sampled_from(["completed", "cancelled", "error", "timeout", "parked"]))
     reason = draw(st.sampled_from(get_args(EndReason)))
@@ -213,7 +213,7 @@ def test_a_huge_turn_is_shortened_where_it_is_longest_and_says_so() -> None:
         call_id = f"c{number}"
         events += [
             CallDelta("0", name="read", arguments="{}", call_id=call_id),
-            CallFinished(call_id, "read", 1, "ok", huge[:60_000], preview="p" + huge[:50_000]),
+            CallFinished(call_id, "read", 1, "ok", huge[:60_000], traceback=huge[:50_000]),
         ]
 
     bundle = turn_mimebundle(make_document(*events, TurnEnded("completed", "", Usage(), 1, 30, 1.0)))
@@ -222,7 +222,7 @@ def test_a_huge_turn_is_shortened_where_it_is_longest_and_says_so() -> None:
     VALID.validate(data)
     assert len(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()) <= DATA_LIMIT
     assert data["blocks"][0]["more"]["text"] > 1_000_000
-    assert data["blocks"][1]["more"].keys() == {"result", "shown"}
+    assert data["blocks"][1]["more"].keys() == {"result", "traceback"}
 
 
 def test_what_cannot_be_made_small_enough_is_no_data() -> None:

@@ -54,7 +54,7 @@ def events(field: str) -> list[Event]:
         return TEXT if name == field else SHORT
 
     arguments = json.dumps({"query": "$VAR_REF{{df}}", "more": text("arguments")})
-    shown = text("shown") if field == "shown" else text("result")
+    shown = text("result")
     return [
         TurnStarted("t1", "practice:default", user("A question."), 1.0), RequestStarted(1),
         ThinkingDelta(text("thinking")), TextDelta(text("text")), CallDelta("k1", name="find", call_id="c1"),
@@ -64,7 +64,7 @@ def events(field: str) -> list[Event]:
         CallProgress("c1", text("progress")),
         CallFinished(
             "c1", "find", 1, "error" if field in ("reason", "traceback") else "ok", shown, seconds=0.1,
-            preview="other" if field == "shown" else "", reason=text("reason"), traceback=text("traceback"),
+            reason=text("reason"), traceback=text("traceback"),
         ),
         Notice(text("notice")), TurnEnded("completed", "", Usage(), 1, 1, 1.0),
     ]  # fmt: skip
@@ -106,11 +106,11 @@ FORMS: dict[str, Callable[[str], str]] = {
 ELSEWHERE = ("decision", "resolved", "notice", "reason")
 """Texts that are cut with their mark in them."""
 
-BLOCKS = folded("shown")["blocks"]
+BLOCKS = folded("traceback")["blocks"]
 FIELDS = [*dict.fromkeys(name for block in BLOCKS for name in _fields(block)), "thinking", "traceback", *ELSEWHERE]
 """Everything that the saved form of a turn cuts."""
 
-NOT_IN_TEXT = {"progress", "resolved", "decision", "shown"}
+NOT_IN_TEXT = {"progress", "resolved", "decision"}
 """What is told in a fold of the page alone; in plain text it is left out, and the command prints it."""
 
 

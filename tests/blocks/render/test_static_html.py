@@ -121,7 +121,7 @@ def events_with(payload: str) -> list[Event]:
         CallAsked("c1", "run", "d", payload, payload, payload),
         CallDecided("c1", "run", "d", "approved", payload, payload), CallStarted("c1", 1.0, payload),
         CallProgress("c1", payload),
-        CallFinished("c1", payload, 1, "error", payload, payload, payload + "!", payload, 0.1),
+        CallFinished("c1", payload, 1, "error", payload, payload + "!", payload, 0.1),
         Notice(payload, "warning"), TurnEnded("error", payload, Usage(), 1, 1, 1.0, payload),
     ]  # fmt: skip
 

@@ -22,7 +22,7 @@ import { Tree } from "./Tree";
 
 /** The details of a call: arguments, references, decisions, outcome, and what was sent to the model. */
 export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
-  const { state, resolved, progress, result, shown, reference, repaired, more } = block;
+  const { state, resolved, progress, result, reference, repaired, more } = block;
   const written = block.asked_arguments ?? block.arguments; // a person may have edited what runs
   const referenceArguments = Object.entries(resolved).filter(([, { references: found }]) => found.length > 0);
   return (
@@ -68,20 +68,10 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
           <Omitted count={more.progress} />
         </ScrollArea>
       </Section>
-      {shown?.trim() && (
-        <details class="nb-fold">
-          <summary class="nb-muted">What the model saw</summary>
-          <Result text={shown} />
-          <Omitted count={more.shown} />
-        </details>
-      )}
       {block.table ? (
         <ResultTable block={block} glance={block.table} />
       ) : (
-        <Section
-          title={`${shown ? "Result" : "Result, as the model saw it"}${partNote(block)}`}
-          when={result.trim() !== ""}
-        >
+        <Section title={`Result, as the model saw it${partNote(block)}`} when={result.trim() !== ""}>
           <ResultText block={block} />
         </Section>
       )}
@@ -148,13 +138,13 @@ function ResultText({ block: { result, more, reference } }: { block: CallBlock }
 
 /** A result that is a table, which the person alone sees; the text of it is in a fold, which says how much that is. */
 function ResultTable({ block, glance }: { block: CallBlock; glance: TablePreview }): JSX.Element {
-  const { result, shown } = block;
+  const { result } = block;
   return (
     <>
       {result.trim() && (
         <details class="nb-fold">
           <summary class="nb-muted">
-            {shown ? "As text" : "As the model saw it"}
+            As the model saw it
             {partNote(block) || `, ${plural(result.length, "character")}`}
           </summary>
           <ResultText block={block} />
