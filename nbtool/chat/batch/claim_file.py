@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nbtool.chat.journal.database import call_in_children
 from nbtool.errors import BadUsage
+from nbtool.files import locked, take_lock
 from nbtool.ids import new_id
 
 if TYPE_CHECKING:
@@ -48,25 +49,22 @@ class ClaimFile:
         Raises:
             BadUsage: a map of another process sends some of them.
         """
-        from filelock import FileLock, Timeout  # noqa: PLC0415 - only where a map with tools runs
-
         hashes = {sha256(repr(one).encode()).digest()[:HASH_BYTES] for one in prompts}
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
-            with FileLock(folder / "mutex", timeout=MUTEX_SECONDS, mode=0o600):
+            with locked(folder / "mutex", MUTEX_SECONDS):
                 if count := sum(one in hashes for path in _of_others(folder) for one in _read_hashes(path)):
                     message = f"A map of another process is sending {count:,} of these prompts now, so none was sent."
                     raise BadUsage(message, fix=FIX)
                 path = folder / f"{new_id('map')}.prompts"
-                lock = FileLock(_lock_path(path), timeout=0, mode=0o600, thread_local=False)
                 path.write_bytes(b"".join(hashes))  # without its lock it does not count, and is deleted
-                lock.acquire()
+                lock = take_lock(_lock_path(path))
                 _own.add(path)
-        except Timeout:
+        except TimeoutError:
             raise BadUsage("A map of another process does not go on, so no prompt was sent.", fix=FIX) from None
         except (OSError, NotImplementedError):
             return None
-        return cls(path, lock)
+        return cls(path, lock) if lock else None
 
     def remove(self) -> None:
         """Remove the file: the prompts may be sent by other maps."""
@@ -79,18 +77,15 @@ class ClaimFile:
 
 def _of_others(folder: Path) -> Iterator[Path]:
     """Yield the files of maps that other processes run; those of processes that are gone are deleted."""
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - the same
-
     for path in folder.glob("*.prompts"):
         if path in _own:
             continue
-        lock = FileLock(_lock_path(path), timeout=0, mode=0o600)
-        try:
-            with lock:
-                path.unlink(missing_ok=True)
-                _lock_path(path).unlink(missing_ok=True)
-        except Timeout:
+        if (lock := take_lock(_lock_path(path))) is None:
             yield path
+            continue
+        path.unlink(missing_ok=True)
+        _lock_path(path).unlink(missing_ok=True)
+        lock.release()
 
 
 def _read_hashes(path: Path) -> Iterator[bytes]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from nbtool.errors import BadUsage
+from nbtool.files import replace_file
 
 
 def write_new(path: Path, text: str, *, force: bool = False, beside: Mapping[str, bytes] | None = None) -> None:
@@ -28,7 +27,7 @@ def _write(path: Path, data: bytes, *, force: bool, is_beside: bool = False) -> 
         if is_beside:
             path.parent.mkdir(exist_ok=True)
         if force:
-            _replace(path, data)
+            replace_file(path, data)
         else:
             with path.open("xb") as file:
                 file.write(data)
@@ -60,25 +59,6 @@ def read_bounded(path: Path, max_bytes: int) -> bytes:
 
 def _exists(path: Path) -> BadUsage:
     return BadUsage(f"{path} exists and was not overwritten.", fix="Name another file, or add --overwrite.")
-
-
-def _replace(path: Path, data: bytes) -> None:
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        temporary.chmod(mode)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _os_error_text(error: OSError | ValueError) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nbtool.chat.journal.database import call_in_children
 from nbtool.chat.journal.storage import is_in_memory
 from nbtool.errors import SettingsError
+from nbtool.files import take_lock
 from nbtool.ids import is_id
 from nbtool.settings import data_dir
 
@@ -26,19 +27,15 @@ def use_chat(chat_id: str) -> bool:
     """
     if chat_id in _held or not is_id(chat_id) or is_in_memory():
         return True
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - only where a chat is open
-
     try:
         folder = data_dir() / "locks"
         folder.mkdir(mode=0o700, exist_ok=True)
-        lock = FileLock(folder / f"{chat_id}.lock", timeout=0, mode=0o600, thread_local=False)
-        lock.acquire()
-    except Timeout:
-        return False
+        lock = take_lock(folder / f"{chat_id}.lock")
     except (OSError, NotImplementedError, SettingsError):
         return True
-    _held[chat_id] = lock
-    return True
+    if lock:
+        _held[chat_id] = lock
+    return lock is not None
 
 
 def leave_chats() -> None:

@@ -13,6 +13,7 @@ from nbtool.chat.journal.filesystem import is_network_path
 from nbtool.chat.journal.log_owner import RECORD, check_owner, forget_owner
 from nbtool.clock import monotonic
 from nbtool.errors import JournalError
+from nbtool.files import locked
 from nbtool.settings import display_path, make_private
 from nbtool.text import shorten
 
@@ -207,15 +208,13 @@ def keep_aside(path: Path) -> Path | None:
         sqlite3.Error: it is locked, or is no database.
         OSError: it cannot be moved.
     """
-    from filelock import FileLock  # noqa: PLC0415 - only where there is a file of an earlier build
-
     if not path.exists() or not path.stat().st_size:
         return None
     check_owner(path)  # before it is read: SQLite reads the log beside it, too
     forget_owner(path)  # reading makes a log, which may get the number of a deleted one
     if not 0 < _version_of(path) < VERSION:
         return None
-    with FileLock(path.with_name(path.name + _LOCK), timeout=BUSY_SECONDS, mode=0o600):
+    with locked(path.with_name(path.name + _LOCK), BUSY_SECONDS):
         former = _version_of(path)
         if not 0 < former < VERSION:  # another process has moved it meanwhile
             return None
@@ -280,9 +279,7 @@ def _create(path: Path, leftovers: set[str]) -> None:
     """
     with ExitStack() as stack:
         if leftovers:
-            from filelock import FileLock  # noqa: PLC0415 - only where a file was deleted
-
-            stack.enter_context(FileLock(path.with_name(path.name + _LOCK), timeout=BUSY_SECONDS, mode=0o600))
+            stack.enter_context(locked(path.with_name(path.name + _LOCK), BUSY_SECONDS))
             if path.exists():
                 return
             for name in leftovers:

@@ -13,17 +13,16 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from nbtool.audience import FREE, NESTED, OWN, TEXT
 from nbtool.chat.recording.key_part import Part, dump_parts, load_parts
 from nbtool.chat.recording.lock import file_lock
 from nbtool.errors import BadRecording
+from nbtool.files import replace_file
 from nbtool.text import shorten
 
 if TYPE_CHECKING:
@@ -120,7 +119,8 @@ class Recording:
                 if len(turns) > MAX_TURNS or len(data) > MAX_BYTES:
                     limit = f"{MAX_TURNS:,} turns or {MAX_BYTES >> 20} MiB"
                     raise BadRecording(f"{self.path.name} is full ({limit}).", fix="Record into another file.")
-                _replace(self.path, data)
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(self.path, data, is_durable=True)
         except OSError as error:
             raise BadRecording(f"{self.path} cannot be written ({error.strerror or error}).") from None
 
@@ -184,34 +184,6 @@ def _compact(call: RecordedCall) -> dict[str, Any]:
         for name, value in asdict(call).items()
         if value != getattr(default, name) or (name == "value" and call.has_value)
     }
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace a file atomically and durably."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
-    try:
-        handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        with open(handle, "wb") as file:  # noqa: PTH123 - opens a file descriptor, not a path
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(OSError):  # a new file has no mode to copy
-            draft.chmod(path.stat().st_mode & 0o777)
-        os.replace(draft, path)  # noqa: PTH105 - documented as atomic
-    finally:
-        draft.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush a renamed entry to disk; not every system can open folders."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _unreadable(path: Path, problem: str) -> BadRecording:

@@ -9,13 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nbtool.errors import JournalError
+from nbtool.files import take_lock
 from nbtool.settings import data_dir
 
 WAIT_SECONDS = 5.0
 """Longest time that a kernel waits for another one to finish writing."""
-
-RETRY_SECONDS = 0.004
-"""Seconds between two attempts."""
 
 
 @contextmanager
@@ -26,15 +24,12 @@ def file_lock(path: Path, seconds: float = WAIT_SECONDS) -> Iterator[None]:
         JournalError: another kernel has held it for `seconds`.
         OSError: the lock file cannot be created.
     """
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - only where a recording is written
-
     folder = data_dir() / "locks"
     folder.mkdir(mode=0o700, exist_ok=True)
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
-    lock = FileLock(folder / f"{name}.lock", mode=0o600)
+    if (lock := take_lock(folder / f"{name}.lock", seconds)) is None:
+        raise JournalError(f"Another kernel is writing {path.name}.")
     try:
-        held = lock.acquire(timeout=seconds, poll_interval=RETRY_SECONDS)
-    except Timeout:  # an OSError as well, which would read as a file that cannot be written
-        raise JournalError(f"Another kernel is writing {path.name}.") from None
-    with held:
         yield
+    finally:
+        lock.release()

@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
-from uuid import uuid4
 
 from nbtool.errors import SettingsError
+from nbtool.files import replace_file
 from nbtool.settings import data_dir
 from nbtool.wire.providers.listed_model import ListedModel
 
@@ -90,6 +90,4 @@ def _update(section: str, key: str, value: Any) -> None:
     data[section] = {**(entries if isinstance(entries, dict) else {}), key: value}
     with suppress(OSError, SettingsError):
         path = data_dir() / CACHE_FILE
-        temporary = path.with_name(f"{path.name}.{uuid4().hex[:8]}")
-        temporary.write_text(json.dumps(data, separators=(",", ":")), "utf-8")
-        temporary.replace(path)
+        replace_file(path, json.dumps(data, separators=(",", ":")).encode())

@@ -213,8 +213,8 @@ def test_one_map_at_a_time_writes_a_file(tmp_path: Path, name: str) -> None:
 def test_the_lock_of_a_map_that_was_killed_does_not_stay(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     kill = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom nbtool.chat.batch.sinks.file_lock import FileLock\n"
-        "FileLock(Path(sys.argv[1])).acquire()\nos.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom nbtool.chat.batch.sinks.file_lock import SinkLock\n"
+        "SinkLock(Path(sys.argv[1])).acquire()\nos.kill(os.getpid(), signal.SIGKILL)"
     )
     ended = subprocess.run([sys.executable, "-c", kill, str(path)], check=False)
     with ScriptedWire([echo]) as wire:

@@ -17,6 +17,7 @@ from typing import Any
 
 from nbtool.chat.batch.remote.asked_question import WorkerQuestion
 from nbtool.errors import BadUsage
+from nbtool.files import replace_file
 
 STOP_FILE = "stop"
 """Name of the file that stops the tasks of a batch on this machine."""
@@ -35,13 +36,6 @@ def find_questions(folder: Path) -> set[str]:
     with suppress(FileNotFoundError):
         return {path.stem for path in folder.glob(f"*{QUESTION}")}
     return set()
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file that is there as a whole, or not at all."""
-    part = path.with_suffix(f"{path.suffix}-part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +68,7 @@ class FileLink:
         """
         question, answer = (Path(self.path).parent / f"{asking}{kind}" for kind in (QUESTION, ANSWER))
         try:
-            _write_whole(question, text)
+            replace_file(question, text.encode())
             while not answer.exists():
                 await asyncio.sleep(POLL_SECONDS)
                 if not question.exists():
@@ -150,7 +144,7 @@ class ExecutorEngine:
 
     def answer(self, asked: WorkerQuestion, text: str) -> None:
         """Write the file with the answer."""
-        _write_whole(self._folder / f"{asked.asking}{ANSWER}", text)
+        replace_file(self._folder / f"{asked.asking}{ANSWER}", text.encode())
 
     def find_lost(self, _: Sequence[WorkerQuestion]) -> list[WorkerQuestion]:
         """Return none: a pool that lost a process is broken, and its map ends."""

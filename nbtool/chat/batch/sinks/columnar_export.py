@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nbtool.errors import BadUsage
+from nbtool.files import replaced
 
 FORMATS = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Feather"}
 """The formats by the end of a file's name; a Feather file, in its second version, is an Arrow file."""
@@ -44,13 +45,8 @@ def export_answers(rows: Iterator[Sequence[object]], path: Path) -> None:
 
     kinds = (arrow.int64(), arrow.string(), arrow.string(), arrow.string(), arrow.bool_(), arrow.bool_())
     schema = arrow.schema(list(zip(COLUMNS, kinds, strict=True)))
-    unfinished = path.with_name(f"{path.name}.part")
-    try:
-        _write_rows(rows, unfinished, path.suffix.lower(), schema)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with replaced(path) as draft:
+        _write_rows(rows, draft, path.suffix.lower(), schema)
 
 
 def _write_rows(rows: Iterator[Sequence[object]], path: Path, suffix: str, schema: Any) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nbtool.errors import BadUsage
+from nbtool.files import take_lock
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -27,7 +28,7 @@ def check_place(path: Path) -> None:
         raise BadUsage(f"The folder {path.parent} does not exist.", fix="Create it, or choose another one.")
 
 
-class FileLock:
+class SinkLock:
     """A lock that ends with its process, also when that is killed; beside the file, where all its users find it."""
 
     def __init__(self, path: Path) -> None:
@@ -41,21 +42,16 @@ class FileLock:
         Raises:
             nbtool.errors.BadUsage: another map has it, or the file beside cannot be created.
         """
-        from filelock import FileLock as LibraryLock  # noqa: PLC0415 - only where answers go to a file
-        from filelock import Timeout  # noqa: PLC0415 - the same
-
-        lock = LibraryLock(self._beside, timeout=0, thread_local=False)  # released on another thread
         try:
-            lock.acquire()
-        except Timeout:  # an OSError as well
-            raise BadUsage(
-                f"Another map writes {self._path.name} now.", fix="Wait until it has ended, or choose another file."
-            ) from None
+            self._lock = take_lock(self._beside)
         except OSError as error:
             raise BadUsage(
                 f"{self._path.name} cannot be used for answers ({error}).", fix="Choose another file."
             ) from error
-        self._lock = lock
+        if self._lock is None:
+            raise BadUsage(
+                f"Another map writes {self._path.name} now.", fix="Wait until it has ended, or choose another file."
+            )
 
     def release(self) -> None:
         """Release the lock; idempotent."""

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from nbtool.chat.batch.earlier_maps.answer_cache import prompt_hash
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.batch.sinks.file_lock import FileLock, check_place
+from nbtool.chat.batch.sinks.file_lock import SinkLock, check_place
 from nbtool.chat.batch.write_failure import explained_failure, is_full
 from nbtool.errors import BadUsage, NbtoolError, NotRepeated
 
@@ -55,7 +55,7 @@ class SqliteSink:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser()
         self._connection: sqlite3.Connection | None = None
-        self._lock = FileLock(self.path)
+        self._lock = SinkLock(self.path)
         self._is_running = False
         self.interrupted_since: float | None = None
 

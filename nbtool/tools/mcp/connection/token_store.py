@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nbtool.files import replace_file
 from nbtool.settings import data_dir
 
 if TYPE_CHECKING:
@@ -108,11 +108,7 @@ class TokenStore:
                 self.path.unlink(missing_ok=True)
                 return
         self.path.parent.mkdir(exist_ok=True, mode=0o700)
-        new = self.path.with_suffix(f".{os.getpid()}.new")
-        new.unlink(missing_ok=True)
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        new.replace(self.path)
+        replace_file(self.path, text.encode(), is_private=True)
 
     def _delete(self) -> None:
         if keyring := find_keyring():

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pandas as pd
 import pytest
@@ -81,9 +82,13 @@ def test_a_full_disk_ends_the_map_with_the_name_of_the_file_and_a_later_one_runs
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
-def test_a_parquet_or_arrow_file_for_which_there_is_no_space_can_be_written_later(tmp_path: Path, suffix: str) -> None:
+def test_a_parquet_or_arrow_file_for_which_there_is_no_space_can_be_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
     shop, path = Shop(), tmp_path / f"answers.{suffix}"
-    path.with_name(f"{path.name}.part").symlink_to(FULL)
+    draft = UUID(int=0)
+    path.with_name(f".{path.name}.{draft.hex[:8]}").symlink_to(FULL)
+    monkeypatch.setattr("nbtool.files.uuid4", lambda: draft)
     with pytest.raises(AnswersNotWritten) as caught:
         shop.chat().map_into(path, NAMES)
     left = sorted(one.name for one in tmp_path.iterdir())
