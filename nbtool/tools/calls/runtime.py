@@ -110,7 +110,7 @@ class ToolRuntime:
         return self.sources.context(record.name, record.call_id, record.round, is_nested=self.is_nested)
 
     async def request_decision(self, question: Question, record: Call, *, must_ask: bool = False) -> Resolution:
-        """Return the decision on a question and write it to the journal; see `gates.request_decision`."""
+        """Return the decision on a question and write it to the journal; see `approval_request.request_decision`."""
         question = replace(question, context=self.context_of(record))
         resolution, _ = await self._decide(question, self.approver, must_ask=must_ask)
         return resolution
