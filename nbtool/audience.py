@@ -8,7 +8,7 @@ content every key, text and number is redacted, also inside JSON texts and in th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Literal, TypeVar, get_args
@@ -96,6 +96,15 @@ def for_audience(value: T, audience: Audience, *, hide: Hide | None = None) -> T
             changes[name] = changed
     changed_value = replace(value, **changes) if changes else value  # type: ignore[type-var]  # every value is a dataclass
     return _with_hidden_data(changed_value, hide) if hide and "data" in _names(kind) else changed_value
+
+
+def without_content(value: T, keep: Collection[str] = ()) -> T:
+    """Return an event, a message or a record without its content: ids, numbers, flags and the fields to `keep` stay."""
+    kind: Any = type(value)
+    content = [one for one in _fields(kind) if kind_of(one) not in ("own", "run") and one.name not in keep]
+    blanks = {one.name: _blank(one) for one in content}
+    empty = {name: blank() if callable(blank) else blank for name, blank in blanks.items()}
+    return replace(value, **empty)  # type: ignore[type-var]  # every value is a dataclass
 
 
 def map_content(value: T, change: Hide) -> T:

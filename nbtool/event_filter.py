@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeGuard, TypeVar
 
-from nbtool.audience import AUDIENCES, Audience, Hide, for_audience
+from nbtool.audience import AUDIENCES, Audience, Hide, for_audience, without_content
 from nbtool.events import (
     BY_ERROR,
-    CallAsked,
     CallDecided,
     CallFinished,
     CallProgress,
@@ -29,7 +28,8 @@ REFUSED_STATUSES = frozenset(("denied", "withheld", "not_run"))
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
-_OfCall = CallReady | CallAsked | CallDecided | CallStarted | CallProgress | CallFinished
+NAMES = frozenset(("name", "tool", "qualified_name", "by", "reference"))
+"""What stays of a call whose content does not: its tool, who decided, and the variable with its result."""
 
 
 class EventFilter:
@@ -69,18 +69,19 @@ class EventFilter:
             return None
         if isinstance(event, TurnStarted) and event.guarded and self.audience in ("log", "span"):
             self.hide, self.has_no_content = _hide_all, True
-        seen = self._without_withheld(event) if isinstance(event, _OfCall) else event
+        call_id: str = getattr(event, "call_id", "")
+        seen = self._without_withheld(event, call_id) if call_id else event
         shown = for_audience(seen, self.audience, hide=self.hide)
         is_empty = isinstance(shown, CallProgress) and not shown.text and shown.fraction is None
         return None if is_empty else shown  # type: ignore[return-value]  # of the same type
 
-    def _without_withheld(self, event: _OfCall) -> _OfCall:
+    def _without_withheld(self, event: Event, call_id: str) -> Event:
         """Return an event of a call without what may still be withheld, and with the reasons that were sent."""
         if isinstance(event, CallReady | CallFinished) and event.inside:
             self._inside[event.call_id] = event.inside
         if isinstance(event, CallStarted) and event.guarded:
             self._guarded.add(event.call_id)
-        if self.is_inside_guarded(event.call_id):
+        if self.is_inside_guarded(call_id):
             return _outline(event)
         match event:
             case CallProgress():
@@ -162,19 +163,13 @@ def _hide_all(_: str) -> str:
     return ""
 
 
-def _outline(event: _OfCall) -> _OfCall:
+def _outline(event: Event) -> Event:
     """Return that a call inside another one was made, and not what it took and returned."""
-    match event:
+    outline = without_content(event, keep=NAMES)
+    match outline:
         case CallReady():
-            return replace(event, arguments="{}", described={}, repaired=(), edited="")
-        case CallAsked():
-            return replace(event, shown="", described={}, notes=(), notice="", again=None)
-        case CallStarted():
-            return replace(event, edited="", described={})
+            return replace(outline, arguments="{}")
         case CallProgress():
-            return replace(event, guarded=True)
-        case CallDecided():
-            return replace(event, reason="")
-        case CallFinished():
-            hidden = replace(event, shown="", reason="", traceback="", whole="", arguments="")
-            return replace(hidden, media=(), media_left_out=0, table={})
+            return replace(outline, guarded=True)
+        case _:
+            return outline

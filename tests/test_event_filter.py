@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import pytest
 
-from nbtool.audience import AUDIENCES, Audience
+from nbtool.audience import AUDIENCES, OWN, TEXT, Audience
 from nbtool.event_filter import EventFilter, filter_events, hidden_calls
 from nbtool.events import (
     BY_ERROR,
@@ -55,6 +57,25 @@ def test_what_goes_with_a_released_result_may_be_read(audience: Audience) -> Non
     assert repr(events).count(PRINTED) == 2
     assert "inner" in repr(events)
     assert hidden_calls(log(verdict="released")) == set()
+
+
+@dataclass
+class CallNoted:
+    """An event of a call of which the filter knows nothing but its fields."""
+
+    call_id: str = field(metadata=OWN)
+    text: str = field(metadata=TEXT)
+    count: int = field(default=0, metadata=OWN)
+
+
+@pytest.mark.parametrize("audience", SHARED)
+def test_an_event_of_a_call_that_is_new_has_no_content_inside_a_call_that_may_be_withheld(audience: Audience) -> None:
+    only = EventFilter(audience)
+    for event in log()[:4]:
+        only.feed(event)
+
+    assert only.feed(CallNoted("c2", "inner", 3)) == CallNoted("c2", "", 3)  # type: ignore[type-var]  # a new kind
+    assert only.feed(CallNoted("c3", "another", 3)) == CallNoted("c3", "another", 3)  # type: ignore[type-var]  # likewise
 
 
 def test_a_stream_does_not_know_yet_that_a_result_is_released() -> None:
