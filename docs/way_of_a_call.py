@@ -59,8 +59,7 @@ class Trace:
         elif self._is_on and code not in self._seen and (text := describe(code)):
             self._seen.add(code)
             path = Path(code.co_filename).relative_to(ROOT).as_posix()
-            link = f"[{path.removeprefix('nbtool/')}:{code.co_firstlineno}](../{path}#L{code.co_firstlineno})"
-            self.rows.append(f"| {link} | `{code.co_qualname}`: {text} |")
+            self.rows.append(f"| `{path}:{code.co_firstlineno}` | `{code.co_qualname}`: {text} |")
 
 
 @cache
