@@ -34,7 +34,10 @@ nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True}
+autodoc_default_options = {
+    "members": True,  # also those of a base that is on no page, as a chat has those of its conversation
+    "inherited-members": "object, BaseException, NbtoolError, Protocol, Generic, dict, tuple, str, int",
+}
 python_use_unqualified_type_names = True
 add_module_names = False
 maximum_signature_line_length = 72  # a longer one has a line for each parameter
