@@ -83,4 +83,8 @@ Event = (
 )  # fmt: skip
 
 Emit = Callable[[Event], Awaitable[None]]
-"""Emits an event; returns once the event is in the journal, and only then may the emitter act."""
+"""Emits an event; returns once the event is in the journal, and only then may the emitter act.
+
+Of a disk that hangs it waits for `WAIT_SECONDS` of `chat.journal.process_journal`; the person is warned, and the event
+is in memory until it is written.
+"""
