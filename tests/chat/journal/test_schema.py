@@ -113,6 +113,22 @@ def test_a_journal_of_an_earlier_build_is_kept_aside_whole_and_named_in_one_line
     assert [event["text"] for event in book.events("t")] == ["new"]
 
 
+@pytest.mark.promise("goes-on")
+def test_while_a_kernel_of_an_earlier_build_has_its_journal_open_the_history_is_in_memory(earlier: Path) -> None:
+    kernel = sqlite3.connect(earlier, isolation_level=None)
+    assert kernel.execute("SELECT count(*) FROM events").fetchone() == (2,)
+    book = Journal(earlier)
+    with pytest.warns(UserWarning, match="is locked by another process; history stays in memory until it is unlocked"):
+        asyncio.run(book.write("c", "t", [Notice("new")]))
+    kernel.execute("INSERT INTO events VALUES (9001, 1.0, 'c', 't', 'notice', '{}')")
+    kernel.close()
+
+    with pytest.warns(UserWarning, match="was written by an earlier build"):
+        found = book.events("t")
+    assert [event["text"] for event in found] == ["new"]
+    assert len(content(earlier.with_name("journal.format1.sqlite"))) == 3
+
+
 def test_another_one_is_kept_beside_it(earlier: Path, tmp_path: Path) -> None:
     shutil.copytree(tmp_path, before := tmp_path / "before")
     moved = [schema.keep_aside(earlier)]
