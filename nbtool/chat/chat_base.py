@@ -130,26 +130,11 @@ class ChatBase(Conversation, CheckedAttributes):
     def fork(self, *, chat_id: str = "") -> Self:
         """Return a chat with the same settings, approvals and exposed variables, without turns."""
         other = type(self).__new__(type(self))
-        ChatBase.__init__(
-            other,
-            self.model,
-            self.tools,
-            self.variables.fork(),
-            chat_id=chat_id,
-            keeps_notes=self.keeps_notes,
-            system=self.system,
-            limits=self.limits,
-            history=self.history,
-            window=self.window,
-            options=self.options,
-            approver=self.approver,
-            check_results=self.check_results,
-            plugins=self.plugins,
-            choose_tools=self.choose_tools,
-            call_texts=self.call_texts,
-            approvals=self.approvals,
-            recorder=self.recorder,
-        )
+        vars(other).update(vars(self))
+        Conversation.__init__(other, chat_id)
+        other.options, other.plugins = dict(self.options), list(self.plugins)
+        other.variables = self.variables.fork()
+        other.keeps_notes = self.keeps_notes
         return other
 
     def checkpoint(self) -> Callable[[], None]:

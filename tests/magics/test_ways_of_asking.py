@@ -44,7 +44,7 @@ def by_approvals(shell: Any, capsys: Any) -> str:
 def feed_question(sink: Callable[[Any], object]) -> None:
     sink(TurnStarted("t", "m", user("Go"), 1.0))
     sink(CallReady("c1", "say", 1, '{"text": "hi"}', {"text": plain('"hi"')}))
-    sink(QUESTION.asked())
+    sink(QUESTION.as_event())
 
 
 def in_a_terminal(_shell: Any, _capsys: Any) -> str:
@@ -100,7 +100,7 @@ def test_a_call_that_is_asked_about_has_the_name_of_the_tool_that_a_user_knows()
     transcript = Transcript()
 
     transcript.feed(TurnStarted("t", "m", user("Go"), 1.0))
-    transcript.feed(replace(QUESTION, qualified_name="server.say").asked())
+    transcript.feed(replace(QUESTION, qualified_name="server.say").as_event())
 
     block: Any = transcript.block("c1")
     assert block["name"] == "server.say"

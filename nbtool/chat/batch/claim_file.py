@@ -58,13 +58,14 @@ class ClaimFile:
                     raise BadUsage(message, fix=FIX)
                 path = folder / f"{new_id('map')}.prompts"
                 path.write_bytes(b"".join(hashes))  # without its lock it does not count, and is deleted
-                lock = take_lock(_lock_path(path))
+                if (lock := take_lock(_lock_path(path))) is None:  # what cannot be claimed is not sent
+                    raise TimeoutError
                 _own.add(path)
         except TimeoutError:
             raise BadUsage("A map of another process does not go on, so no prompt was sent.", fix=FIX) from None
         except (OSError, NotImplementedError):
             return None
-        return cls(path, lock) if lock else None
+        return cls(path, lock)
 
     def remove(self) -> None:
         """Remove the file: the prompts may be sent by other maps."""
@@ -83,9 +84,11 @@ def _of_others(folder: Path) -> Iterator[Path]:
         if (lock := take_lock(_lock_path(path))) is None:
             yield path
             continue
-        path.unlink(missing_ok=True)
-        _lock_path(path).unlink(missing_ok=True)
-        lock.release()
+        try:
+            path.unlink(missing_ok=True)
+            _lock_path(path).unlink(missing_ok=True)
+        finally:
+            lock.release()
 
 
 def _read_hashes(path: Path) -> Iterator[bytes]:

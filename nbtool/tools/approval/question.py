@@ -59,7 +59,7 @@ class Question(CallAsked):
         """Whether only a person's click, line or command can approve it: the question about a page to sign in at."""
         return bool(sign_in_page(self.schema, is_form=self.is_form))
 
-    def asked(self) -> CallAsked:
+    def as_event(self) -> CallAsked:
         """Return the event that it was queued, with mappings of its own."""
         return CallAsked(**_fields_of(self.copy()))
 

@@ -86,7 +86,7 @@ async def request_decision(
         return Resolution(Approved(), BY_REMEMBERED)
     pending = approvals.add(question, uses_remembered=uses_remembered)
     try:
-        await emit(question.asked())
+        await emit(question.as_event())
         approver_task = asyncio.create_task(_ask_approver(question, approvals, approver, caller_thread, emit))
         try:
             return await pending

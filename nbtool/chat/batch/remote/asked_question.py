@@ -83,7 +83,7 @@ def pack_question(question: Question) -> str:
 
     rest = (dict(question.arguments), dict(question.remember_keys), question.person_rule)
     try:
-        text = to_json(_SentQuestion(dump_event(question.asked()), *rest)).decode()
+        text = to_json(_SentQuestion(dump_event(question.as_event()), *rest)).decode()
     except (PydanticSerializationError, ValueError) as error:
         raise ApprovalError(f"The question cannot be sent home: {error}") from None
     if len(text) > MAX_QUESTION:
