@@ -57,7 +57,7 @@ def commit_on_loop() -> None:
 
 def run_tools_on_loop() -> None:
     """Run synchronous tools on the event loop's own thread, where nothing could stop them."""
-    from nbtool import thread_pool  # noqa: PLC0415 - NBTOOL_HOME has to be set first
+    from nbtool.threads import thread_pool  # noqa: PLC0415 - NBTOOL_HOME has to be set first
 
     thread_pool.submit_daemon = thread_pool.LoopJobs().submit
 

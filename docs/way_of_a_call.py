@@ -20,8 +20,8 @@ PAGE = ROOT / "docs" / "way-of-a-call.md"
 PACKAGE = ROOT / "nbtool"
 
 STEPS = (
-    "plugins/tools.py", "tools/calls/approval_request.py", "tools/calls/bound_call.py", "tools/calls/call_run.py",
-    "tools/calls/result.py", "tools/calls/run_gate.py", "tools/calls/runtime.py", "tools/execution/runner.py",
+    "tools/calls/approval_request.py", "tools/calls/bound_call.py", "tools/calls/call_run.py", "tools/calls/result.py",
+    "tools/calls/run_gate.py", "tools/calls/runtime.py", "tools/calls/tool_calling.py", "tools/execution/runner.py",
 )  # fmt: skip
 """The files whose functions are told; what these call elsewhere is a detail of them."""
 
@@ -91,8 +91,8 @@ def trace() -> Trace:
     from nbtool import Approved, Chat, tool  # noqa: PLC0415 - its home is set first
     from nbtool.chain.request import Requests  # noqa: PLC0415 - likewise
     from nbtool.chat.event_sink import EventSink  # noqa: PLC0415 - likewise
-    from nbtool.plugins.tools import ToolCalling  # noqa: PLC0415 - likewise
     from nbtool.testing import ScriptedApprover, ScriptedWire, call  # noqa: PLC0415 - likewise
+    from nbtool.tools.calls.tool_calling import ToolCalling  # noqa: PLC0415 - likewise
 
     @tool(run="ask_always")
     def price(ticker: str) -> float:

@@ -129,6 +129,9 @@ def _attribute_kinds(cls: type) -> dict[str, Kind]:
     return {name: kind for name, kind in kinds.items() if not kind.admits_all}
 
 
+_NO_TYPES: frozenset[type] = frozenset()
+
+
 class _Plan:
     """The kinds of the parameters of one function."""
 
@@ -148,11 +151,16 @@ class _Plan:
         keywords = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
         self.keywords = self.by_name.pop(keywords, None)
         self.names = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
+        self.exact_by_position = [None if kind is None else kind.exact for _, kind in self.by_position]
+        exact = {name: kind.exact for name, kind in self.by_name.items()}
+        self.exact_by_name = {name: exact.get(name) for name in self.names}
         self.takes_any_keyword = bool(keywords)
         self.required = {one.name for one in parameters if one.default is one.empty}
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return the positional arguments to use, and change the others in their dict."""
+        if self._are_exact(args, kwargs):
+            return args
         if len(args) > len(self.by_position) and not self.more[0]:
             raise self._too_many()
         taken = list(args)
@@ -167,6 +175,19 @@ class _Plan:
             if kind and type(value) not in kind.exact:
                 kwargs[name] = self._take(name, kind, value)
         return tuple(taken)
+
+    def _are_exact(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether each argument has just a type that its parameter admits, as nearly all have."""
+        if len(args) > len(self.exact_by_position):
+            return False
+        for value, exact in zip(args, self.exact_by_position, strict=False):
+            if exact is not None and type(value) not in exact:
+                return False
+        for name, value in kwargs.items():
+            exact = self.exact_by_name.get(name, _NO_TYPES)
+            if exact is not None and type(value) not in exact:
+                return False
+        return True
 
     def _take(self, name: str, kind: Kind, value: Any) -> Any:
         used = kind.take(value)

@@ -26,9 +26,9 @@ from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage
 from nbtool.events import CallDelta, Delta, ProviderDelta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta
 from nbtool.ids import new_id
-from nbtool.loop import run_sync
 from nbtool.messages import Citation, Media, Part, ProviderCall, Refusal, Text, Thinking, ToolCall, ToolResult
 from nbtool.text import shorten
+from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import Approved, Decision, Denied, Question, Released, Withheld
 from nbtool.wire.base import Endpoint, Prompt
 from nbtool.wire.reply import Reply, ReplyBuilder

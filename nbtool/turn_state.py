@@ -62,6 +62,7 @@ class Call:
         is_guarded: its result, or that of a call around it, may still be withheld.
         thread: where its tool runs or ran: `main` is the thread that called.
         started: when its tool started, in seconds since the epoch; None if it did not, or in an earlier turn.
+        is_announced: the start of a call before it announced that it starts next.
         seconds: from the start of the tool to its end, without the wait for decisions.
         result: the object.
         dead_reference: the variable that had the result in an earlier kernel.
@@ -96,6 +97,7 @@ class Call:
     qualified_name: str = ""
     thread: str = ""
     started: float | None = None
+    is_announced: bool = field(default=False, repr=False)
     seconds: float = 0.0
     decisions: list[CallDecided] = field(default_factory=list)
     result: Any = field(default=None, repr=False, compare=False)  # its repr may be slow, or contain what was withheld
@@ -109,6 +111,11 @@ class Call:
     def has_run(self) -> bool:
         """Whether the call started, in this turn or in one that it continues: of that only the outcome is recorded."""
         return self.started is not None or self.status in ("ok", "error", "withheld", "unknown")
+
+    @property
+    def may_have_started(self) -> bool:
+        """Whether its tool started, or may have when the kernel was killed."""
+        return self.started is not None or self.is_announced
 
     @property
     def is_open(self) -> bool:
@@ -167,7 +174,7 @@ class Call:
     def _finish(self, event: CallFinished) -> None:
         """Take over an outcome; a call that did not run has no start, although its thread was requested."""
         self.status, self.shown, self.reason = event.status, event.shown, event.reason
-        self.started = None if event.status == "not_run" else self.started
+        self.started, self.is_announced = None if event.status == "not_run" else self.started, False
         self.reference, self.whole, self.traceback = event.reference, event.whole, event.traceback
         self.media, self.media_omitted, self.table = event.media, event.media_left_out, event.table
         self.seconds, self.is_described = event.seconds, event.is_described
@@ -367,6 +374,12 @@ class TurnState:
             else:
                 self.running.pop(call.call_id, None)
 
+    def _start_call(self, event: CallStarted) -> None:
+        self._change_call(event)
+        for call_id in event.announces:
+            if announced := self._by_id.get(call_id):
+                announced.is_announced = True
+
     def _is_own(self, event: CallReady | CallFinished) -> bool:
         return not event.forwarded and event.call_id not in self._approvals
 
@@ -398,7 +411,7 @@ _CHANGES: Mapping[type, Callable[[TurnState, Any], None]] = {
     CallReady: TurnState._change_call,
     CallAsked: TurnState._ask,
     CallDecided: TurnState._decide,
-    CallStarted: TurnState._change_call,
+    CallStarted: TurnState._start_call,
     CallFinished: TurnState._finish_call,
     TurnParked: TurnState._park,
     Notice: TurnState._add_notice,

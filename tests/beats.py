@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from nbtool.loop import background_loop
+from nbtool.threads.loop import background_loop
 from tests.cpu_time import TRIES, slowness
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from nbtool import practice
-from nbtool.loop import background_loop
-from nbtool.threadless import Suspension, suspension, use_suspension
+from nbtool.threads.loop import background_loop
+from nbtool.threads.threadless import Suspension, suspension, use_suspension
 
 
 class OneThreadLoop(asyncio.SelectorEventLoop):

@@ -17,7 +17,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import McpFailed
-from nbtool.loop import background_loop, run_sync
+from nbtool.threads.loop import background_loop, run_sync
 from nbtool.tools.mcp import mcp_servers
 from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.toolsets import html_text, web

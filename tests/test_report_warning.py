@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import nbtool
-from nbtool.loop import report_warning
+from nbtool.threads.loop import report_warning
 
 PACKAGE = Path(nbtool.__file__).parent
 OF_THE_CALLER = {

@@ -13,8 +13,8 @@ from nbtool.chain.plugin import HOOKS
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.errors import HookFailed, NbtoolError
-from nbtool.loop import is_cancelling
-from nbtool.thread_pool import Outcome, run_in_worker
+from nbtool.threads.loop import is_cancelling
+from nbtool.threads.thread_pool import Outcome, run_in_worker
 
 
 @dataclass(frozen=True, slots=True)

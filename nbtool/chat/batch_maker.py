@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 from nbtool.argument_check import check_arguments
-from nbtool.caller_thread import CallerThread
 from nbtool.chain.price_check import REPORTS_COST, model_id
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
@@ -42,6 +41,7 @@ from nbtool.errors import BadUsage, JournalError, MissingKey
 from nbtool.events import Event
 from nbtool.plugins.budget import Budget, Price, find_given_price
 from nbtool.plugins.structured import Structured
+from nbtool.threads.caller_thread import CallerThread
 from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset

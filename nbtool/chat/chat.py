@@ -30,9 +30,9 @@ from nbtool.chat.turn import Turn
 from nbtool.chat.turn_composition import check_idle, compose_turn, open_questions, rehearse_turn
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
-from nbtool.loop import LoopWatch, background_loop
 from nbtool.messages import Message
 from nbtool.text import shorten
+from nbtool.threads.loop import LoopWatch, background_loop
 from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import MAX_BYTES, Variables

@@ -2,7 +2,7 @@
 
 All earlier events are written before a request is sent or a tool runs. Every wait for a write costs two thread
 switches; so an event that triggers no action is deferred and written together with the next one: a reply with the start
-of its first call, an outcome with the next request.
+of its first call, an outcome with the next request, and a start that an earlier one has announced.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from nbtool.events import (
     CallDelta,
     CallFinished,
     CallReady,
+    CallStarted,
     Event,
     MessageAppended,
     ReplyFinished,
@@ -62,7 +63,8 @@ class EventSink:
         if self._is_closed:
             raise asyncio.CancelledError("The turn has ended.")
         self._is_closed = kind is TurnEnded
-        if kind not in DELTAS and kind not in self._deferrable:
+        can_defer = kind in self._deferrable or (isinstance(event, CallStarted) and event.announced)
+        if kind not in DELTAS and not can_defer:
             return self._flush(event)
         if kind is CallDelta and not self._deferred:
             self._dispatch(event)  # frequent, and not journalled

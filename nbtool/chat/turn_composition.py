@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtool.blocks.question import summarize_request
-from nbtool.caller_thread import CallerThread
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.attachments import as_parts
 from nbtool.chat.chat_base import ChatBase
@@ -19,10 +18,11 @@ from nbtool.chat.turn_run import TurnRun
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.events import CallAsked, Event
-from nbtool.loop import run_sync
 from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
 from nbtool.policy import site_policy
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.values.masked_excerpt import masking
 from nbtool.wire.base import Endpoint, Request, Retries

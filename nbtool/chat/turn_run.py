@@ -31,10 +31,10 @@ from nbtool.messages import Message
 from nbtool.plugins.budget import shared_budget
 from nbtool.plugins.media_variables import MediaVariables
 from nbtool.plugins.site_budget import is_limited, site_budget
-from nbtool.plugins.tools import ToolCalling
 from nbtool.policy import site_policy
 from nbtool.text import count_are
 from nbtool.tools.calls.runtime import ToolRuntime, is_guarded
+from nbtool.tools.calls.tool_calling import ToolCalling
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.masked_excerpt import masking
 from nbtool.tools.variables.turn_results import TurnResults
@@ -228,23 +228,26 @@ class TurnRun:
         writer = TurnWriter(journal(), self.chat.chat_id, turn.turn_id, hide=hide)
         sink = EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins)
 
-        def emit(event: Event) -> Awaitable[None]:
-            if type(event) not in DELTAS:
-                turn.waiting.apply(event)
-            return sink.emit(event)
-
         async def end(event: TurnEnded) -> None:
             if text := results.end():
                 await emit(Notice(text, topic="evicted"))
             seconds = max(0.0, event.seconds - turn.waiting.unshown)
-            await emit(replace(event, seconds=seconds, waited=turn.waiting.waited))
+            ended = replace(event, seconds=seconds, waited=turn.waiting.waited)
+            turn.waiting.apply(ended)
+            await sink.emit(ended)
 
-        def emit_or_end(event: Event) -> Awaitable[None]:
-            if isinstance(event, TurnStarted | ReplyFinished):  # a key that expires is renewed by a request
+        def emit(event: Event) -> Awaitable[None]:
+            kind = type(event)
+            if kind in DELTAS:
+                return sink.emit(event)
+            if isinstance(event, TurnEnded):
+                return end(event)
+            if kind in (TurnStarted, ReplyFinished):  # a key that expires is renewed by a request
                 remember_secrets(self.endpoint)
-            return end(event) if isinstance(event, TurnEnded) else emit(event)
+            turn.waiting.apply(event)
+            return sink.emit(event)
 
-        return emit_or_end
+        return emit
 
     def _start_event(self, turn: Turn, plan: TurnPlan, recorder: TurnRecorder) -> TurnStarted:
         """Return the start event of a turn: its prompt, its position in the conversation, and what it may use."""

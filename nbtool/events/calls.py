@@ -208,7 +208,8 @@ class CallStarted:
 
     `edited` is the JSON of the arguments if a user changed the model's, else empty. `described` are those of
     `CallReady` that changed; of edited arguments it is all. The result of a `guarded` call may still be withheld, and
-    with it the output of the call, and what calls inside it take and return.
+    with it the output of the call, and what calls inside it take and return. It `announces` the calls after it that ask
+    nothing and only wait for their turn: an `announced` start is on the disk since then, and waits for nothing.
     """
 
     call_id: str = field(metadata=OWN)
@@ -217,6 +218,8 @@ class CallStarted:
     edited: str = field(default="", metadata=TEXT)
     guarded: bool = field(default=False, metadata=OWN)
     described: dict[str, ResolvedArgument] = field(default_factory=dict, metadata=NESTED)
+    announces: tuple[str, ...] = field(default=(), metadata=OWN)
+    announced: bool = field(default=False, metadata=OWN)
     kind: Literal["call_started"] = field(default="call_started", metadata=OWN)
 
 

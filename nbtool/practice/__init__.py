@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nbtool.errors import ConnectionFailed
-from nbtool.loop import reset_after_fork
-from nbtool.threadless import suspension
+from nbtool.threads.loop import reset_after_fork
+from nbtool.threads.threadless import suspension
 
 if TYPE_CHECKING:
     from pydantic import SecretStr

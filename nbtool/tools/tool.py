@@ -27,7 +27,7 @@ from nbtool.tools.functions import (
     source_of,
     unwrap_function,
 )
-from nbtool.tools.schema.offer import Offer, make_offer
+from nbtool.tools.schema.offer import Offer
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.tool_names import NAME, wire_name
@@ -129,8 +129,6 @@ class Tool:
     reads_outside: bool = True
     is_async: bool = field(init=False)
     is_builtin: bool = field(init=False)
-    _offer: Offer | None = field(init=False, default=None, repr=False)
-    _unfit_reason: str | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         function = unwrap_function(self.function)
@@ -145,19 +143,14 @@ class Tool:
 
     @property
     def offer(self) -> Offer:
-        """The parameters as they are offered to a model; made when they are first asked for."""
-        if self._offer is None:
-            object.__setattr__(self, "_offer", make_offer(self.parameters.schema))
-        return cast(Offer, self._offer)
+        """The parameters as they are offered to a model."""
+        return self.parameters.offer
 
     @property
     def unfit_reason(self) -> str:
         """Why the tool cannot be offered to a model, whose server would refuse every request with it; else empty."""
-        if self._unfit_reason is None:
-            is_named = NAME.fullmatch(self.name) is not None
-            reason = self.offer.problem if is_named else "its name is not of 1 to 64 letters, digits, '_' or '-'"
-            object.__setattr__(self, "_unfit_reason", reason)
-        return cast(str, self._unfit_reason)
+        is_named = NAME.fullmatch(self.name) is not None
+        return self.offer.problem if is_named else "its name is not of 1 to 64 letters, digits, '_' or '-'"
 
     @property
     def spec(self) -> dict[str, Any]:

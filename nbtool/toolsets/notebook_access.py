@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import Literal, Protocol
 from weakref import WeakKeyDictionary
 
-from nbtool.caller_thread import CallerThread
 from nbtool.errors import ToolFailed
+from nbtool.threads.caller_thread import CallerThread
 
 CellType = Literal["code", "markdown", "raw"]
 

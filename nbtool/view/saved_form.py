@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbtool.clock import monotonic
-from nbtool.thread_pool import Outcome, run_in_worker
+from nbtool.threads.thread_pool import Outcome, run_in_worker
 from nbtool.view.patch_batching import LoopClock
 
 MESSAGE_SECONDS = 1.5

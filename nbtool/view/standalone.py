@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from nbtool.loop import background_loop
+from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import ApprovalQueue, Question
 from nbtool.turn_view import LiveTurn
 from nbtool.view.page_messages import decide_by_click

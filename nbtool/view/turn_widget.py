@@ -20,7 +20,7 @@ from nbtool.blocks.render.mimebundle import embedded_turn, turn_mimebundle, unfi
 from nbtool.blocks.render.static_html import COLLAPSED_QUESTION
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
-from nbtool.loop import run_sync
+from nbtool.threads.loop import run_sync
 from nbtool.view.assets import read_asset
 from nbtool.view.lazy_module import load_lazy_module
 from nbtool.view.live_widget import LiveWidget

@@ -18,8 +18,8 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from nbtool.blocks.render.mimebundle import unfinished_mimebundle
 from nbtool.events import CallAsked, CallDelta, Event, RequestStarted, TextDelta, TurnStarted
-from nbtool.loop import run_sync
 from nbtool.messages import user
+from nbtool.threads.loop import run_sync
 from nbtool.view.turn_widget import TurnWidget
 from tests.browser.lab import ROOT, screenshot
 

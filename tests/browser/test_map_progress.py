@@ -101,7 +101,7 @@ chat = Chat(wire=ScriptedWire([answer] * 200), plugins=[Hold()])
 """
 START = "batch = chat.start_map([str(n) for n in range(64)], resume=False, retries=0)"
 RELEASE = """
-from nbtool.loop import background_loop
+from nbtool.threads.loop import background_loop
 background_loop().call_soon(release.set)
 batch.wait();
 """

@@ -19,9 +19,9 @@ from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.chain.usage_meter import Meter
 from nbtool.events import Event
 from nbtool.messages import ToolCall, user
-from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedWire, call, thinking
 from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.calls.tool_calling import ToolCalling
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
 from nbtool.turn_state import TurnState

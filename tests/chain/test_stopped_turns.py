@@ -23,10 +23,10 @@ from nbtool.chain.usage_meter import Meter
 from nbtool.errors import ConnectionFailed
 from nbtool.events import Event
 from nbtool.messages import user
-from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedReply, ScriptedWire, call, cut, thinking
 from nbtool.tools.approval import Undecided
 from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.calls.tool_calling import ToolCalling
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
 from nbtool.turn_state import TurnState

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,20 @@ def test_a_plugin_of_a_person_acts_upon_nothing_that_is_not_on_disk(book: Journa
         assert hall.written() == ["reply_finished", "call_ready", "call_started", "call_finished"]
 
     assert run_sink(book, work, is_ours=False).ahead == []
+
+
+@pytest.mark.promise("written-first")
+def test_a_start_that_an_earlier_one_announced_waits_for_nothing(book: Journal) -> None:
+    async def work(hall: SinkHarness) -> None:
+        await hall.emit(replace(STARTED, announces=("d",)))
+        assert hall.written() == ["call_started"]
+        await hall.emit(ENDED, replace(STARTED, call_id="d", announced=True))
+        assert hall.written() == hall.seen == ["call_started"]
+        await hall.emit(RequestStarted(2))
+
+    hall = run_sink(book, work)
+
+    assert hall.seen == hall.written() == ["call_started", "call_finished", "call_started", "request_started"]
 
 
 def test_an_event_that_nothing_comes_after_is_written_alone(book: Journal) -> None:

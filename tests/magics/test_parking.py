@@ -9,7 +9,6 @@ from concurrent.futures import Future
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.caller_thread import CallerThread
 from nbtool.chain.hooks import TurnContext
 from nbtool.chat.chat import wait_for_turn
 from nbtool.chat.conversation import restore
@@ -17,11 +16,12 @@ from nbtool.chat.journal import journal
 from nbtool.chat.subchat import subchat
 from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.events import TurnParked
-from nbtool.loop import background_loop
 from nbtool.magics.cell.approver import PARKED_SECONDS, CellApprover
 from nbtool.magics.flags.flag_parser import parse
 from nbtool.magics.flags.flag_table import cell_parser
 from nbtool.testing import ScriptedWire, call
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import Approved, Denied, Question, Undecided
 from nbtool.turn_place import TurnPlace
 from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end, when_asked

@@ -24,8 +24,8 @@ from nbtool.chain.repair import NO_RESULT, repair_history
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event
-from nbtool.loop import background_loop
 from nbtool.testing import ScriptedReply, ScriptedWire, call
+from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import Decision, Question
 
 SECONDS = 15

@@ -18,11 +18,11 @@ from nbtool.chat.prompt_context import with_context
 from nbtool.errors import ModelNotFound, ToolsNotSupported
 from nbtool.events import Event
 from nbtool.messages import user
-from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedApprover, play
 from nbtool.tools import Toolset, tool
 from nbtool.tools.approval import Approved, Denied
 from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.calls.tool_calling import ToolCalling
 from nbtool.tools.variables.store import Variables
 from nbtool.turn_state import TurnState
 from nbtool.wire.base import Prompt, ToolSpec

@@ -15,8 +15,8 @@ from nbconvert import HTMLExporter
 
 from nbtool.blocks.render.mimebundle import TURN_MIME
 from nbtool.events import CallAsked, CallDelta, Event, RequestStarted, TextDelta, TurnStarted
-from nbtool.loop import run_sync
 from nbtool.messages import user
+from nbtool.threads.loop import run_sync
 from nbtool.view.map_widget import MapWidget
 from nbtool.view.turn_widget import TurnWidget
 from tests.browser.paced_model import PacedModel, paced_model

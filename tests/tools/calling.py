@@ -10,11 +10,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from nbtool.caller_thread import CallerThread
 from nbtool.events import Event
 from nbtool.ids import new_id
-from nbtool.loop import background_loop
 from nbtool.messages import ToolCall
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import background_loop
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset

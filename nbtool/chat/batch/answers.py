@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
 from nbtool.events import CallDecided, EndReason, Event
 from nbtool.messages import Message
+from nbtool.threads.caller_thread import CallerThread
 from nbtool.tools.approval import BY_ERROR, BY_NO_DECISION
 
 

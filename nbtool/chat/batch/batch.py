@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 from nbtool.argument_check import check_arguments
-from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.batch_driver import BatchDriver
 from nbtool.chat.batch.earlier_maps.earlier_turns import choose_step, has_started, not_repeated
@@ -26,10 +25,11 @@ from nbtool.chat.batch.status_line import contents_line, line_html, status_line
 from nbtool.chat.batch.turn_facts import error_of, with_calls
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, Cancelled, LimitReached, NbtoolError
-from nbtool.loop import POLL_SECONDS, background_loop
 from nbtool.map_progress import MapState
 from nbtool.messages import Usage
-from nbtool.threadless import new_queue
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import POLL_SECONDS, background_loop
+from nbtool.threads.threadless import new_queue
 
 
 @check_arguments

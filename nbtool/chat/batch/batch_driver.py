@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.earlier_maps.earlier_turns import EarlierTurns
 from nbtool.chat.batch.finished_results import FinishedResults
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.turn import Turn
+from nbtool.threads.caller_thread import CallerThread
 
 PrepareTurn = Callable[[PromptItem, str, CallerThread, PromptRetries, Sequence[Turn]], Turn]
 ReadValue = Callable[[Turn], Any]

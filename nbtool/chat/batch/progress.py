@@ -18,9 +18,9 @@ from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.status_line import cut_text, status_line, undecided_text
 from nbtool.clock import monotonic
 from nbtool.errors import Cancelled, NbtoolError
-from nbtool.loop import background_loop
 from nbtool.map_progress import CONTINUE_FIX, MapProgress, ProgressView, get_progress_view
 from nbtool.messages import Usage
+from nbtool.threads.loop import background_loop
 
 INTERVAL = 0.2
 """Minimum seconds between two updates of the line."""

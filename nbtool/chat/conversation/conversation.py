@@ -14,8 +14,8 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TreeOp
 from nbtool.ids import new_id, short_id
-from nbtool.loop import reset_after_fork, run_sync
 from nbtool.text import shorten
+from nbtool.threads.loop import reset_after_fork, run_sync
 
 BRANCH_MARK = "b"
 """What the number of a branch begins with: the number alone would be that of a turn."""

@@ -163,7 +163,7 @@ def _missing_outcomes(state: TurnState, open_turn: OpenTurn) -> list[CallFinishe
     """Return an outcome for each call without one."""
     outcomes = []
     for call in state.open_calls:
-        has_begun = call.started is not None
+        has_begun = call.may_have_started
         reason = open_turn.started if has_begun else open_turn.waiting
         status: CallStatus = "unknown" if has_begun else "not_run"
         outcomes.append(replace(call.finished(), status=status, shown=reason, reason=reason))

@@ -23,7 +23,7 @@ from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.sidecar import is_recorded, read_in_sidecars
 from nbtool.chat.journal.turn_table import note_event
 from nbtool.errors import JournalError
-from nbtool.threadless import suspension
+from nbtool.threads.threadless import suspension
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ class JournalConnection(sqlite3.Connection):
 
     def prepare_commit(self, rows: Iterable[Row]) -> None:
         """Let the next transaction, which writes these rows, wait for the disk if one of them needs that."""
-        can_skip = self.has_log and all(row.kind in UNSYNCED_KINDS for row in rows)
+        can_skip = self.has_log and all(row.kind in UNSYNCED_KINDS or _is_announced(row) for row in rows)
         self._set_synchronous("NORMAL" if can_skip else "FULL")
 
     def require_sync(self) -> None:
@@ -41,3 +41,8 @@ class JournalConnection(sqlite3.Connection):
         if value != self._synchronous:
             self.execute(f"PRAGMA synchronous = {value}")
             self._synchronous = value
+
+
+def _is_announced(row: Row) -> bool:
+    """Whether a row is the start of a call that is on the disk already, with that of a call before it."""
+    return isinstance(row.content, dict) and bool(row.content.get("announced"))

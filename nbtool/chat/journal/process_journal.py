@@ -28,9 +28,9 @@ from nbtool.clock import monotonic
 from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import event_data
 from nbtool.events import Event
-from nbtool.loop import report_warning
 from nbtool.policy import site_policy
 from nbtool.text import count_of
+from nbtool.threads.loop import report_warning
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from nbtool.chat.journal.blobs import extract
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import DISK_ERRORS
-from nbtool.loop import report_warning
 from nbtool.settings import display_path
+from nbtool.threads.loop import report_warning
 
 MARK = ".left-"
 """Separates the name of the journal and the id in the name of a sidecar."""

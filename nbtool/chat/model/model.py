@@ -15,10 +15,10 @@ from pydantic import SecretStr
 from nbtool import practice
 from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, NbtoolError, UnknownModel
-from nbtool.loop import background_loop, run_sync
 from nbtool.policy import site_policy
 from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
+from nbtool.threads.loop import background_loop, run_sync
 from nbtool.wire.base import Endpoint, Retries
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 from nbtool.wire.endpoints.model_endpoint import (

@@ -34,10 +34,10 @@ from nbtool.chat.recording.serialize import deserialize_events, serialize_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, BadUsage, NbtoolError, NotRecorded
 from nbtool.events import Delta, Emit, Event, Notice, ReplyFinished, TurnStarted
-from nbtool.loop import report_warning
 from nbtool.messages import Media, Message
 from nbtool.settings import Setting, env, resolve_setting
 from nbtool.text import clean_text
+from nbtool.threads.loop import report_warning
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.variables.references import referenced_names
 from nbtool.wire.base import Endpoint, Prompt, Retries

@@ -12,7 +12,7 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
-from nbtool.loop import reset_after_fork
+from nbtool.threads.loop import reset_after_fork
 
 STOP_INTERVAL = 0.0005
 """Seconds that a thread keeps the interpreter while a turn is being stopped; with a tenth of it a stop took longer."""

@@ -17,7 +17,6 @@ from nbtool.argument_check import CheckedAttributes, check_arguments
 from nbtool.blocks.display_limits import DISPLAY_LIMITS, Limits
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.mimebundle import turn_mimebundle
-from nbtool.caller_thread import CallerThread
 from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chat.turn import compact
 from nbtool.chat.turn.event_queue import EventQueue
@@ -41,9 +40,10 @@ from nbtool.events import (
     TurnStatus,
 )
 from nbtool.ids import new_id
-from nbtool.loop import background_loop, report_warning, reset_after_fork
 from nbtool.messages import Citation, Media, Message, ProviderCall, Text, Usage
 from nbtool.text import shorten
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import background_loop, report_warning, reset_after_fork
 from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.calls.stops import CallStops
 from nbtool.turn_state import Call, Stats, TurnState

@@ -10,7 +10,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.events import CallFinished, Event
-from nbtool.loop import background_loop
+from nbtool.threads.loop import background_loop
 
 STOPPED_NOTE = (
     "This cell was run again while {calls} waited for your decision: that turn was stopped, and is kept as an earlier"

@@ -26,7 +26,7 @@ from nbtool.magics.kernel.broadcast import BroadcastListener, can_ask_for_line, 
 from nbtool.magics.kernel.cell_notebooks import cell_notebooks, session_of
 from nbtool.magics.kernel.polled_input import PolledInput
 from nbtool.magics.kernel.widget_state import HANDLED_TYPES, WidgetStateResponder
-from nbtool.threadless import suspension
+from nbtool.threads.threadless import suspension
 
 OnMessage = Callable[[Mapping[str, Any]], object]
 OnRerun = Callable[[], object]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from nbtool.threadless import suspension
+from nbtool.threads.threadless import suspension
 
 
 def patch_nulls(shell: Any, null: Any = None) -> None:

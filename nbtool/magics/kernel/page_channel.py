@@ -16,7 +16,7 @@ from uuid import uuid4
 from nbtool.clock import monotonic
 from nbtool.magics.kernel.broadcast import BroadcastListener
 from nbtool.magics.kernel.cell_messages import KernelListener, cell_id, has_front_end, listener_for
-from nbtool.threadless import WaitEvent, new_event
+from nbtool.threads.threadless import WaitEvent, new_event
 
 TARGET = "nbtool.notebook"
 """The target of the comm; the same as in js/src/lab/notebookRequests.ts."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from nbtool.threadless import thread_time
+from nbtool.threads.threadless import thread_time
 from nbtool.tools.content_hash.change_token import ChangeToken, change_token
 from nbtool.tools.content_hash.samples import sample_digest
 

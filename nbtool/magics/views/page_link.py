@@ -12,12 +12,12 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from nbtool.clock import monotonic
-from nbtool.loop import POLL_SECONDS, background_loop
 from nbtool.magics.kernel.broadcast import BroadcastListener
 from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.magics.kernel.cell_notebooks import cell_notebooks
 from nbtool.magics.kernel.control_channel import control_channel_for
 from nbtool.magics.kernel.editor_cells import is_editor_cell
+from nbtool.threads.loop import POLL_SECONDS, background_loop
 from nbtool.turn_place import PlaceState, TurnPlace
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from nbtool.blocks.render.mimebundle import TURN_MIME, folded, turn_mimebundle
 from nbtool.chat.chat import Chat
 from nbtool.clock import monotonic
 from nbtool.events import Event
-from nbtool.loop import background_loop, run_sync
 from nbtool.magics.kernel.cell_messages import cell_of_turn, routes_output_by_context
 from nbtool.magics.names.result_binding import bind_result
 from nbtool.magics.notebook.inserted_cell import CellSource
@@ -27,6 +26,7 @@ from nbtool.magics.views.next_cell import say_in_next_cell
 from nbtool.magics.views.page_link import PageLink, close_former, display_widget
 from nbtool.magics.views.pageless_views import OutputView
 from nbtool.magics.views.shown_turns import ShownTurn, shown_turns
+from nbtool.threads.loop import background_loop, run_sync
 from nbtool.turn_place import REMOVED_SECONDS
 from nbtool.view.page_messages import TURN_ACTIONS, decide_by_click
 

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Literal
 
 from nbtool.argument_check import describe_value
-from nbtool.caller_thread import CallerThread
 from nbtool.errors import AlreadyDecided, BadUsage, Cancelled, NbtoolError
 from nbtool.events import CallDecided, CallStatus, Emit, Gate, Notice
-from nbtool.loop import is_cancelling
 from nbtool.text import shorten
-from nbtool.thread_pool import run_with_timeout
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import is_cancelling
+from nbtool.threads.thread_pool import run_with_timeout
 from nbtool.tools.approval import (
     BY_ERROR,
     BY_NOBODY,

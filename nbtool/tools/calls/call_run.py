@@ -15,9 +15,9 @@ from functools import partial
 from nbtool.clock import monotonic
 from nbtool.errors import ToolError, ToolFailed, UnknownTool
 from nbtool.events import CallProgress, CallReady, CallStarted, Notice
-from nbtool.loop import is_cancelling
 from nbtool.messages import ToolCall
 from nbtool.policy import site_policy
+from nbtool.threads.loop import is_cancelling
 from nbtool.tools.approval import canonical_json
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.call_ended import CallEnded
@@ -135,7 +135,8 @@ async def _execute(call: ToolCall, run: RunningCall, slot: CallSlot) -> None:
     bound = await RunGate(runtime, record, slot).approve(requested)
     is_edited = bound.arguments_json != requested.arguments_json
     await runtime.check_start(bound.tool.name)
-    tool_run = await _run_bound(bound, run, json.dumps(bound.arguments, ensure_ascii=False) if is_edited else "")
+    edited = json.dumps(bound.arguments, ensure_ascii=False) if is_edited else ""
+    tool_run = await _run_bound(bound, run, edited, slot)
     record.is_from_outside = bound.tool.reads_outside or not _is_own_text(tool_run)
     name = bound.tool.store_as or runtime.variables.reserve_name(bound.tool.name)  # reserved in the order of the calls
     slot.release()
@@ -179,7 +180,7 @@ def _ready_event(call: ToolCall, run: RunningCall, bound: BoundCall) -> CallRead
     )
 
 
-async def _run_bound(bound: BoundCall, run: RunningCall, edited: str) -> ToolRun:
+async def _run_bound(bound: BoundCall, run: RunningCall, edited: str, slot: CallSlot) -> ToolRun:
     """Record the start of an approved call, then run its tool.
 
     Raises:
@@ -189,7 +190,7 @@ async def _run_bound(bound: BoundCall, run: RunningCall, edited: str) -> ToolRun
     tool, runtime = bound.tool, run.runtime
     if runtime.abandoned and _repeat_key(bound) in runtime.abandoned:
         raise CallEnded("not_run", "The same call was made before and is still running.")
-    await _record_start(bound, run, edited)
+    await _record_start(bound, run, edited, slot)
     positional, keywords = tool.parameters.bind(bound.values)
     unreadable = UnreadableValues(bound, runtime.variables) if bound.unreadable_links else None
     report = partial(_report_progress, run, unreadable)
@@ -231,8 +232,8 @@ def _repeat_key(bound: BoundCall) -> str:
     return canonical_json([bound.tool.name, bound.arguments, bound.token_digests])
 
 
-async def _record_start(bound: BoundCall, run: RunningCall, edited: str) -> None:
-    """Write the start to the journal before anything runs.
+async def _record_start(bound: BoundCall, run: RunningCall, edited: str, slot: CallSlot) -> None:
+    """Write the start to the journal before anything runs, with an announcement of the calls that only wait for it.
 
     Raises:
         NeverStarted: the turn was stopped meanwhile.
@@ -242,11 +243,18 @@ async def _record_start(bound: BoundCall, run: RunningCall, edited: str) -> None
     run.is_guarded = run.is_guarded or _may_be_withheld(tool, runtime)
     known = {} if edited else run.record.described
     changed = {name: one for name, one in bound.described.items() if known.get(name) != one}
-    run.began = monotonic()
     try:
-        await runtime.emit(CallStarted(run.call_id, time.time(), thread_name, edited, run.is_guarded, changed))
+        followers = await slot.find_followers()
+        announces = tuple(one.call_id for one in followers)
+        run.began, now = monotonic(), time.time()
+        start = CallStarted(
+            run.call_id, now, thread_name, edited, run.is_guarded, changed, announces, slot.is_announced
+        )
+        await runtime.emit(start)
     except asyncio.CancelledError:
         raise NeverStarted from None
+    for one in followers:
+        one.is_announced = True
 
 
 def _may_be_withheld(tool: Tool, runtime: ToolRuntime) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 from nbtool.errors import NbtoolError, UnknownReference
 from nbtool.messages import Media
-from nbtool.thread_pool import run_with_timeout
+from nbtool.threads.thread_pool import run_with_timeout
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.normalized_contents import (
     LISTS,
@@ -89,6 +89,8 @@ class UnreadableValues:
 
     def is_in_result(self, result: Any) -> bool:
         """Whether a result is, equals or contains any of them; also if it cannot be inspected."""
+        if not self._ids and self.is_empty:
+            return False
         if len(self._objects) > MAX_UNREADABLE:
             return True
         for count, item in enumerate(items(result), 1):

@@ -1,4 +1,8 @@
-"""The order of a round's calls: their questions are asked in order, and synchronous tools run in order."""
+"""The order of a round's calls: their questions are asked in order, and synchronous tools run in order.
+
+Calls that ask nothing and only wait for their turn are announced by the start of the one before them, so that the disk
+is waited for once, and not once for each of them.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +37,15 @@ class _Sequence:
         return True
 
 
+class _RoundOrder:
+    """What the slots of a round share; `unasked` are those that wait to run and ask nothing, by their positions."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.asks, self.runs = _Sequence(count), _Sequence(count)
+        self.unasked: dict[int, CallSlot] = {}
+
+
 class CallSlot:
     """One call's position among the calls of its round.
 
@@ -41,19 +54,42 @@ class CallSlot:
     be released at the end, even if its call fails.
     """
 
-    def __init__(self, index: int = 0, ask_order: _Sequence | None = None, run_order: _Sequence | None = None) -> None:
+    def __init__(self, index: int = 0, round_order: _RoundOrder | None = None) -> None:
         self._index = index
-        self._ask_order = ask_order or _Sequence(1)
-        self._run_order = run_order or _Sequence(1)
+        self._round = order = round_order or _RoundOrder(1)
+        self._ask_order, self._run_order = order.asks, order.runs
+        self.call_id = ""
+        self.is_announced = False
 
     async def wait_to_ask(self) -> None:
         """Wait until every call before this one has added its question, or has none."""
         await self._ask_order.wait(self._index)
         self._ask_order.mark_done(self._index)
 
-    async def wait_to_run(self) -> bool:
-        """Wait until every call before this one has run; return whether it had to wait."""
-        return await self._run_order.wait(self._index)
+    async def wait_to_run(self, call_id: str = "") -> bool:
+        """Wait until every call before this one has run; return whether it had to wait.
+
+        With its id, it asks nothing, so that the start of a call before it may announce it.
+        """
+        if call_id:
+            self.call_id, self._round.unasked[self._index] = call_id, self
+        try:
+            return await self._run_order.wait(self._index)
+        finally:
+            self._round.unasked.pop(self._index, None)
+
+    async def find_followers(self) -> list[CallSlot]:
+        """Return the slots right after this one whose calls only wait for their turn; none of an announced one.
+
+        They become announced once a start that names them is written.
+        """
+        followers: list[CallSlot] = []
+        if self.is_announced or self._index + 1 == self._round.count:
+            return followers
+        await asyncio.sleep(0)  # the first call of a round starts before the others have come to wait
+        while follower := self._round.unasked.get(self._index + len(followers) + 1):
+            followers.append(follower)
+        return followers
 
     def mark_ran(self) -> None:
         """Let the next call run."""
@@ -67,5 +103,5 @@ class CallSlot:
 
 def make_slots(count: int) -> list[CallSlot]:
     """Return the slots of a round's calls."""
-    ask_order, run_order = _Sequence(count), _Sequence(count)
-    return [CallSlot(index, ask_order, run_order) for index in range(count)]
+    round_order = _RoundOrder(count)
+    return [CallSlot(index, round_order) for index in range(count)]

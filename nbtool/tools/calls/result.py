@@ -12,7 +12,7 @@ from nbtool.events import WHOLE_RESULT
 from nbtool.messages import Media
 from nbtool.policy import site_policy
 from nbtool.text import format_size, left_out
-from nbtool.thread_pool import run_with_timeout
+from nbtool.threads.thread_pool import run_with_timeout
 from nbtool.tools.approval import Released, ResultMode
 from nbtool.tools.approval.question import RESULT_PREVIEW
 from nbtool.tools.calls.approval_request import gate_mode, policy_reason, refused_call

@@ -171,7 +171,8 @@ class RunGate:
 
     async def _wait_and_rebind(self, bound: BoundCall, *, was_asked: bool = False) -> BoundCall:
         """Wait for the call's turn; bind it again if approval was asked or it had to wait."""
-        waited = bound.tool.runs_in_order and await self.slot.wait_to_run()
+        unasked_id = "" if was_asked else self.record.call_id
+        waited = bound.tool.runs_in_order and await self.slot.wait_to_run(unasked_id)
         if was_asked or waited:
             bound = await self.runtime.bind(bound.tool.name, bound.arguments, earlier=bound)
         return bound

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 from nbtool.argument_check import check_answer
-from nbtool.caller_thread import CallerThread
 from nbtool.clock import monotonic
 from nbtool.errors import ToolFailed
 from nbtool.events import CallDecided, CallFinished, CallStatus, Emit
 from nbtool.messages import ToolCall
 from nbtool.policy import site_policy
-from nbtool.thread_pool import Outcome, run_with_timeout
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.thread_pool import Outcome, run_with_timeout
 from nbtool.tools.approval import (
     ApprovalQueue,
     Approver,

@@ -13,7 +13,7 @@ from functools import partial
 from types import CodeType
 from typing import Any
 
-from nbtool.threadless import thread_time
+from nbtool.threads.threadless import thread_time
 from nbtool.tools.content_hash.builtins import hash_value
 from nbtool.tools.content_hash.classes import is_class
 from nbtool.tools.content_hash.hasher import NotHashable

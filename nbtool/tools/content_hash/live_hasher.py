@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any, Self
 
-from nbtool.threadless import thread_time
+from nbtool.threads.threadless import thread_time
 from nbtool.tools.content_hash.builtins import hash_value
 from nbtool.tools.content_hash.classes import is_class
 from nbtool.tools.content_hash.fields import class_name, short_name

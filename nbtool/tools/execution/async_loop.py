@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from nbtool.caller_thread import CallerLoop
 from nbtool.clock import new_event_loop
 from nbtool.errors import ToolFailed
-from nbtool.loop import LoopThread, reset_after_fork
-from nbtool.thread_pool import Outcome
-from nbtool.threadless import suspension
+from nbtool.threads.caller_thread import CallerLoop
+from nbtool.threads.loop import LoopThread, reset_after_fork
+from nbtool.threads.thread_pool import Outcome
+from nbtool.threads.threadless import suspension
 
 BLOCKED_SECONDS = 0.25
 """Seconds that a call waits for the loop to start it; then the loop counts as blocked."""

@@ -18,7 +18,7 @@ from itertools import count
 from typing import Any
 
 from nbtool.errors import ToolFailed
-from nbtool.thread_pool import Outcome, run_in_worker
+from nbtool.threads.thread_pool import Outcome, run_in_worker
 from nbtool.tools.execution.dask_ticket import is_dask, open_result, submit_once
 from nbtool.tools.execution.start_check import CheckedFunction
 from nbtool.tools.execution.threads import StopResult

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from nbtool.caller_thread import CallerLoop, CallerThread
 from nbtool.clock import monotonic
 from nbtool.events import CallStatus
-from nbtool.thread_pool import Outcome
+from nbtool.threads.caller_thread import CallerLoop, CallerThread
+from nbtool.threads.thread_pool import Outcome
 from nbtool.tools.execution.async_loop import is_tool_loop_free, run_on_tool_loop
 from nbtool.tools.execution.dask_ticket import StartedOnLostWorker
 from nbtool.tools.execution.executors import ExecutorRunner

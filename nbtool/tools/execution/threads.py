@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from nbtool.caller_thread import CallerThread
 from nbtool.errors import Cancelled
-from nbtool.thread_pool import Outcome, capture, run_in_worker
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.thread_pool import Outcome, capture, run_in_worker
 
 STOP_GRACE_SECONDS = 0.6
 """Seconds that a stopped tool has to end; so that its cell ends within a second, on a busy machine too."""

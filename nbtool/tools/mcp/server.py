@@ -17,9 +17,9 @@ from nbtool.annotation_kinds import Seconds
 from nbtool.argument_check import check_arguments
 from nbtool.clock import monotonic
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
-from nbtool.loop import background_loop
 from nbtool.sign_in import AskLogin
 from nbtool.text import count_of, shorten
+from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.execution.runner import ReturnValue
 from nbtool.tools.mcp.catalog.prompts import RemotePrompt, get_prompt, list_prompts

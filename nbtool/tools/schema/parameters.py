@@ -10,12 +10,13 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from nbtool.errors import InvalidArguments
 from nbtool.text import shorten
 from nbtool.tools.schema.annotations import PLAIN_TYPES
 from nbtool.tools.schema.arguments_validator import compile_signature
+from nbtool.tools.schema.offer import Offer, make_offer
 from nbtool.tools.schema.parameter import Parameter
 from nbtool.tools.schema.reference_to import REFERENCE_KEY, REFERENCE_TYPE
 from nbtool.tools.schema.validator import Validator
@@ -52,6 +53,14 @@ class Parameters:
     by_position: bool = False
     validator: Validator | None = field(default=None, repr=False)
     partial_validators: dict[frozenset[str], Validator] = field(default_factory=dict, repr=False)
+    _offer: Offer | None = field(init=False, default=None, repr=False, compare=False)
+
+    @property
+    def offer(self) -> Offer:
+        """The parameters as they are offered to a model; made when they are first asked for."""
+        if self._offer is None:
+            object.__setattr__(self, "_offer", make_offer(self.schema))
+        return cast(Offer, self._offer)
 
     def check(self, resolved: ResolvedArguments) -> dict[str, Any]:
         """Validate arguments and return their values by name; a referenced object remains the same object.

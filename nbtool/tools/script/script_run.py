@@ -15,7 +15,7 @@ from nbtool.clock import monotonic
 from nbtool.errors import ToolFailed
 from nbtool.ids import new_id
 from nbtool.messages import ToolCall
-from nbtool.threadless import result_of
+from nbtool.threads.threadless import result_of
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.runtime import RunningCall, ToolRuntime
 from nbtool.tools.script.script_compiler import BUILTINS, MAIN_NAME, OWN_NAMES, SCRIPT_FILE

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from nbtool.errors import ToolFailed
-from nbtool.thread_pool import run_in_worker
+from nbtool.threads.thread_pool import run_in_worker
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.calls.runtime import current_call

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nbtool.loop import reset_after_fork
+from nbtool.threads.loop import reset_after_fork
 
 _lock = threading.Lock()
 _silent_threads: dict[int, int] = {}

@@ -15,7 +15,7 @@ from functools import partial
 
 from nbtool.errors import ProviderError, ToolsNotSupported, Unsupported, WireNotSupported
 from nbtool.events import CallDelta, Delta, ReplyEnd, Retrying, StreamNotice, TextDelta
-from nbtool.thread_pool import run_in_worker
+from nbtool.threads.thread_pool import run_in_worker
 from nbtool.wire.base import Prompt, Request, ToolSpec
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
 from nbtool.wire.endpoints.model_endpoint import text_wire

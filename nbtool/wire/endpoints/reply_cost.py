@@ -10,7 +10,7 @@ from functools import partial
 from nbtool.events import Delta, ProviderDelta, ReplyEnd, StreamNotice, UsageDelta
 from nbtool.messages import ProviderCall, Usage
 from nbtool.server_url import parse_server_url
-from nbtool.thread_pool import run_in_worker
+from nbtool.threads.thread_pool import run_in_worker
 from nbtool.wire.base import REPORTS_COST
 from nbtool.wire.providers.catalog import BUILTIN
 from nbtool.wire.providers.model_id import is_same_model

@@ -17,7 +17,7 @@ from urllib.request import getproxies
 
 from nbtool.errors import BadUsage, SettingsError
 from nbtool.policy import site_policy
-from nbtool.threadless import suspension
+from nbtool.threads.threadless import suspension
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.transport.response.decompression import ACCEPT_ENCODING
 from nbtool.wire.transport.tls import certificate_location, tls_context

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from nbtool.loop import reset_after_fork
+from nbtool.threads.loop import reset_after_fork
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ SETUP = """
 import asyncio, gc, json, os, threading
 from comm import get_comm_manager
 from nbtool import tool
-from nbtool.loop import background_loop
+from nbtool.threads.loop import background_loop
 calls = failures = 0
 @tool(run="auto")
 def price(ticker: str) -> float:

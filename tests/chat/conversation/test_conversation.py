@@ -14,8 +14,8 @@ from nbtool.chat.rerun.operations import Rerun
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import Event, TreeChanged, TurnStarted
-from nbtool.loop import background_loop
 from nbtool.testing import ScriptedWire
+from nbtool.threads.loop import background_loop
 from nbtool.wire.base import Prompt
 
 

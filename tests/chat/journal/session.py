@@ -20,7 +20,7 @@ from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal, retention
 from nbtool.chat.rerun.operations import Edit, Rerun
 from nbtool.errors import JournalError
-from nbtool.events import DELTAS, Event
+from nbtool.events import DELTAS, CallStarted, Event
 from nbtool.messages import Media, user
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 
@@ -34,6 +34,8 @@ def deliver(to: str) -> str:
     write_line(f"effect {to}")
     return "delivered " * 200
 
+
+ANNOUNCED_START = "announced_start"
 
 free = tool(deliver, run="auto")
 asking = tool(deliver, run="ask_once", result="always")
@@ -51,7 +53,12 @@ class Watch:
         now = time.monotonic()
         self.longest, self.last = max(self.longest, now - self.last), now
         if type(event) not in DELTAS:
-            write_line(f"event {self.turn_id} {event.kind}")
+            write_line(f"event {self.turn_id} {kind_of(event)}")
+
+
+def kind_of(event: Event) -> str:
+    """Return the kind of an event; of a start that is on the disk with an earlier one, another."""
+    return ANNOUNCED_START if isinstance(event, CallStarted) and event.announced else event.kind
 
 
 def hold_session(plot: str) -> None:
@@ -79,6 +86,17 @@ def two_turns(watch: Watch) -> None:
     chat = Chat(wire=ScriptedWire(replies), tools=[free])
     send_prompt(chat, watch, "First")
     send_prompt(chat, watch, "Second " * 200)
+
+
+def next_to_each_other(watch: Watch) -> None:
+    """Make calls at once, most of which ask nothing."""
+    names = ("Ada", "Bob", "Cy", "Di", "Ed", "Fay")
+    calls = [call("ask_and_deliver" if name == "Cy" else "deliver", to=name) for name in names]
+    asks_first = tool(deliver, name="ask_and_deliver", run="ask_always")
+    wire, approver = ScriptedWire([calls, "All.", "Nothing else."]), ScriptedApprover([Approved()])
+    chat = Chat(wire=wire, tools=[free, asks_first], approver=approver)
+    send_prompt(chat, watch, "First")
+    send_prompt(chat, watch, "Second")
 
 
 def at_the_gates(watch: Watch) -> None:
@@ -130,6 +148,7 @@ def on_and_on(watch: Watch) -> None:
 PLOTS = {
     "long": on_and_on,
     "calls": two_turns,
+    "neighbours": next_to_each_other,
     "gates": at_the_gates,
     "tree": back_and_forth,
     "media": with_attachments,

@@ -21,10 +21,12 @@ from nbtool.chat.journal.durability import UNSYNCED_KINDS
 from nbtool.event_json import load_events
 from nbtool.events import TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
+from tests.chat.journal.session import ANNOUNCED_START, kind_of
 
 Tell = Callable[[str, object], None]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
+UNSYNCED = UNSYNCED_KINDS | {ANNOUNCED_START}
 STRIDE = 25
 """Of how many points the quick tests try one."""
 
@@ -101,7 +103,7 @@ def check(home: Path) -> None:
     delivered: dict[str, str] = {}
     for turn_id, kinds in acknowledged.items():
         events = load_events(book.events(turn_id))
-        written = [event.kind for event in events if not event.kind.endswith("_delta")]
+        written = [kind_of(event) for event in events if not event.kind.endswith("_delta")]
         assert written[: len(kinds)] == kinds, f"{home}: {kinds} were acknowledged, {written} are there"
         turn = restore.restore_turn(events)
         delivered |= {call.resolved["to"].text.strip('"'): call.status for call in turn.calls}
@@ -138,7 +140,7 @@ def test_after_a_kill_at_a_write_every_acknowledged_event_is_there(
 @pytest.mark.promise("killed-kernel")
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("plot", ["calls", "gates", "tree", "media", "long"])
+@pytest.mark.parametrize("plot", ["calls", "neighbours", "gates", "tree", "media", "long"])
 @pytest.mark.parametrize("what", ["kill", "torn"])
 def test_after_a_kill_at_any_write_every_acknowledged_event_is_there(
     tmp_path: Path, shim: Path, plot: str, what: str, record_property: Tell
@@ -160,8 +162,8 @@ def check_after_power_cut(home: Path) -> int:
     delivered: dict[str, str] = {}
     for turn_id, kinds in turns.items():
         events = load_events(book.events(turn_id))
-        written = [event.kind for event in events if not event.kind.endswith("_delta")]
-        synced = max((at for at, kind in enumerate(kinds, 1) if kind not in UNSYNCED_KINDS), default=0)
+        written = [kind_of(event) for event in events if not event.kind.endswith("_delta")]
+        synced = max((at for at, kind in enumerate(kinds, 1) if kind not in UNSYNCED), default=0)
         assert written[:synced] == kinds[:synced], f"{home}: {kinds[:synced]} were on the disk, {written} are there"
         lost += max(0, len(kinds) - len(written))
         if written:
@@ -203,7 +205,7 @@ def test_after_a_power_cut_every_call_that_ran_and_every_ended_turn_is_there(
 def test_after_a_power_cut_at_any_write_every_call_that_ran_is_there(
     tmp_path: Path, shim: Path, record_property: Tell
 ) -> None:
-    assert cut_power(tmp_path, shim, ["calls", "gates", "tree", "media", "long"], 1, record_property) > 0
+    assert cut_power(tmp_path, shim, ["calls", "neighbours", "gates", "tree", "media", "long"], 1, record_property) > 0
 
 
 def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:

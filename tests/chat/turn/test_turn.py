@@ -12,7 +12,7 @@ from nbtool.chat.turn import Turn
 from nbtool.chat.turn import turn as module
 from nbtool.messages import user
 from nbtool.testing import ScriptedWire, call
-from nbtool.threadless import SharedLoop, Suspension
+from nbtool.threads.threadless import SharedLoop, Suspension
 
 SECONDS = 15
 

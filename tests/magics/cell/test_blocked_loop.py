@@ -12,8 +12,8 @@ import pytest
 
 from nbtool import Chat
 from nbtool.chain.plugin import PLAIN_HOOKS
-from nbtool.loop import BlockedNotice, background_loop, run_sync
 from nbtool.testing import ScriptedWire, call
+from nbtool.threads.loop import BlockedNotice, background_loop, run_sync
 from nbtool.tools import tool
 
 SECONDS = 15

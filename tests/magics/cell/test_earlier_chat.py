@@ -18,10 +18,10 @@ from nbtool.chat.journal import journal
 from nbtool.chat.journal.process_journal import Journal
 from nbtool.events import TurnEnded, TurnStarted
 from nbtool.ids import new_id, short_id
-from nbtool.loop import run_sync
 from nbtool.magics.notebook import earlier_chat_lookup
 from nbtool.messages import Usage, user
 from nbtool.settings import data_dir
+from nbtool.threads.loop import run_sync
 
 BEGINS = "This cell begins a new chat. The earlier one of this notebook"
 

@@ -13,8 +13,8 @@ import pytest
 from jupyter_client.blocking import BlockingKernelClient
 
 from nbtool.clock import monotonic
-from nbtool.loop import background_loop, run_sync
 from nbtool.magics.views.page_link import PageLink, RenderingSeconds
+from nbtool.threads.loop import background_loop, run_sync
 from nbtool.turn_place import TurnPlace
 from tests.compat.page import SECONDS, WIDGET_MIME, Page, open_page
 

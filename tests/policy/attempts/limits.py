@@ -11,10 +11,10 @@ from nbtool.chat.journal import journal
 from nbtool.chat.journal.process_journal import Journal
 from nbtool.chat.journal.retention import Retention
 from nbtool.events import TurnStarted
-from nbtool.loop import run_sync
 from nbtool.mcp_server.handlers import Handlers
 from nbtool.mcp_server.http_server import KernelServer
 from nbtool.messages import user
+from nbtool.threads.loop import run_sync
 from tests.policy.attempts.world import World, attempt, main, outcome_of
 
 DAY = 86_400

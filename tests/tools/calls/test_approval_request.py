@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nbtool.caller_thread import CallerThread
 from nbtool.events import Event
 from nbtool.messages import ToolCall
+from nbtool.threads.caller_thread import CallerThread
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools.approval import BY_NOBODY, ApprovalQueue, Question, Resolution, Undecided
 from nbtool.tools.approval.context import PolicyContext

@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 
 from nbtool import tool
 from nbtool.errors import InvalidArguments
-from nbtool.thread_pool import BUSY_NAME
+from nbtool.threads.thread_pool import BUSY_NAME
 from nbtool.tools import Approved
 from nbtool.tools.calls.bound_call import MAX_CHEAP_CHARS, bind, is_cheap
 from nbtool.tools.tool import as_tools

@@ -14,9 +14,9 @@ from nbtool import Approved, Chat, tool
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.events import Event
-from nbtool.loop import background_loop, run_sync
 from nbtool.testing import ScriptedWire, call
-from nbtool.thread_pool import Outcome
+from nbtool.threads.loop import background_loop, run_sync
+from nbtool.threads.thread_pool import Outcome
 from nbtool.tools.approval import Decision, Question
 from nbtool.tools.execution.async_loop import ToolLoops
 from tests.tools.calling import ask_for, make_harness

@@ -19,7 +19,7 @@ import pytest
 
 from nbtool import tool
 from nbtool.errors import BadUsage
-from nbtool.loop import run_sync
+from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import Policy
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.execution.executors import ExecutorRunner, _explain_pickle_error, _find_unpicklable

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from nbtool.caller_thread import CallerThread
 from nbtool.errors import Cancelled
-from nbtool.loop import background_loop, run_sync
 from nbtool.messages import ToolCall
-from nbtool.thread_pool import run_in_worker
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import background_loop, run_sync
+from nbtool.threads.thread_pool import run_in_worker
 from nbtool.tools import Progress, tool
 from nbtool.tools.approval import Undecided
 from nbtool.tools.calls.call_run import run_call

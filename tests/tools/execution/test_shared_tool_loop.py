@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from nbtool.caller_thread import CallerLoop
-from nbtool.threadless import Suspension
+from nbtool.threads.caller_thread import CallerLoop
+from nbtool.threads.threadless import Suspension
 from nbtool.tools.execution.async_loop import is_tool_loop_free, run_on_tool_loop
 from tests.one_thread import one_thread
 

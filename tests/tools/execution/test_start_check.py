@@ -16,7 +16,7 @@ import pytest
 
 from nbtool import tool
 from nbtool.events import Event
-from nbtool.loop import background_loop
+from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import Approved, Decision, Question
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.execution import executors, threads

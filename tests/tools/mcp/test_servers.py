@@ -20,9 +20,9 @@ import pytest
 
 from nbtool import Approved, Chat, Denied, Policy, tool
 from nbtool.errors import BadUsage, McpFailed
-from nbtool.loop import background_loop
 from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
+from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import Question
 from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.catalog.resources import RemoteResource

@@ -11,8 +11,8 @@ from nbtool import Approved, Chat, Denied, Released, Withheld, tool
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
 from nbtool.errors import ToolFailed
-from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
+from nbtool.threads.loop import background_loop
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.script.script_compiler import validate
 from nbtool.tools.script.tool import ScriptTool, script_tools

@@ -11,12 +11,12 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch.remote.asked_question import NO_FORMS, WorkerQuestion, pack_decision, read_question
 from nbtool.chat.batch.remote.engine import WorkerEngine
 from nbtool.errors import NbtoolError
 from nbtool.events import Event
-from nbtool.loop import background_loop
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Approver, AskFunction, Question, Resolution
 from nbtool.tools.calls.approval_request import request_decision
 

@@ -30,7 +30,7 @@ from nbtool.clock import monotonic
 from nbtool.errors import WorkerLost
 from nbtool.event_json import load_events
 from nbtool.events import Event
-from nbtool.loop import background_loop
+from nbtool.threads.loop import background_loop
 
 AT_ONCE = 200
 """Turns that travel together."""

@@ -13,13 +13,13 @@ from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
-from nbtool.loop import wait_for_future
 from nbtool.magics.cell.endings import stop_cell
 from nbtool.magics.commands.context import CommandContext, format_table
 from nbtool.magics.commands.turns.show import show
 from nbtool.magics.kernel.cell_messages import listener_for
 from nbtool.magics.views.pageless_views import SHOWN_DIGEST
 from nbtool.text import list_names
+from nbtool.threads.loop import wait_for_future
 from nbtool.tools.approval import BY_COMMAND, Approved, Decision, Question, Released, RememberedApproval
 
 MIN_ID_CHARS = 4

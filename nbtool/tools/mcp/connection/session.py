@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
-from nbtool.loop import background_loop
+from nbtool.threads.loop import background_loop
 from nbtool.tools.mcp.catalog.entries import LISTED
 from nbtool.tools.mcp.catalog.result_content import result_value
 from nbtool.tools.mcp.catalog.tool_list import MAX_PAGES, RemoteTool, ToolListing, parse_tools, server_label

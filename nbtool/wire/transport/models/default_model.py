@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from nbtool.errors import InvalidReply
 from nbtool.policy import site_policy
-from nbtool.threadless import suspension
+from nbtool.threads.threadless import suspension
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.credentials import (
     Credential,

@@ -28,7 +28,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey
-from nbtool.thread_pool import run_in_worker
+from nbtool.threads.thread_pool import run_in_worker
 
 EARLY_SECONDS = 60.0
 """Seconds before its end at which a key is renewed; a fifth of its lifetime if that is less."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from nbtool.events import Delta, ReplyEnd
-from nbtool.thread_pool import run_in_worker
+from nbtool.threads.thread_pool import run_in_worker
 
 LARGE = 64 * 1024
 """Maximum number of bytes that are decoded on nbtool's own loop; more are decoded in a thread."""

@@ -21,7 +21,7 @@ from nbtool.failed_handshake import close_failed_handshake
 from nbtool.policy import site_policy
 from nbtool.server_url import DEFAULT_PORTS, ServerUrl
 from nbtool.text import count_of, shorten
-from nbtool.threadless import suspension
+from nbtool.threads.threadless import suspension
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.response.decompression import ACCEPT_ENCODING, read_start
 from nbtool.wire.transport.tls import tls_context

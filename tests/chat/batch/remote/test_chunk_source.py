@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from nbtool.caller_thread import CallerThread
 from nbtool.chat.batch import MapSettings
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.remote import Chunk, ChunkSource, Sealed, seal
+from nbtool.threads.caller_thread import CallerThread
 
 
 class CountingEngine:

@@ -7,8 +7,8 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.chat.batch.remote import CallClaim, HomeCheck
 from nbtool.errors import Cancelled, WorkerLost
-from nbtool.loop import wait_for_future
 from nbtool.testing import ScriptedWire, call
+from nbtool.threads.loop import wait_for_future
 from nbtool.tools.approval import Approved, Decision, Question
 
 

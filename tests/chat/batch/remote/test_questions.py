@@ -24,7 +24,7 @@ from nbtool.chat.batch.remote.asked_question import (
 from nbtool.chat.batch.remote.executor_engine import UNREACHABLE, ExecutorEngine
 from nbtool.errors import ApprovalError, BadUsage, NbtoolError
 from nbtool.events import CallDecided
-from nbtool.loop import run_sync
+from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import (
     Approved,
     Decision,
@@ -235,8 +235,8 @@ def test_a_policy_of_either_machine_that_asks_a_person_holds(tmp_path: Path) -> 
 
 def answer_at_home(text: str, approver: Callable[[Question], Decision]) -> str:
     """Return what is written at home for a question that a worker has written."""
-    from nbtool.caller_thread import CallerThread
     from nbtool.chat.batch.remote import HomeQuestions
+    from nbtool.threads.caller_thread import CallerThread
     from nbtool.tools.approval import ApprovalQueue
 
     with ThreadPoolExecutor(1) as threads:

@@ -12,7 +12,7 @@ import pytest
 
 from nbtool import Approved
 from nbtool.errors import McpFailed
-from nbtool.loop import background_loop
+from nbtool.threads.loop import background_loop
 from nbtool.tools.mcp import McpServer, McpServers, mcp_servers
 from nbtool.tools.mcp.catalog.entries import MAX_ENTRIES
 from nbtool.tools.mcp.catalog.prompts import MAX_PROMPT, RemotePrompt

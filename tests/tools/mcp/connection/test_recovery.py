@@ -26,8 +26,8 @@ from mcp.server.mcpserver import MCPServer
 
 from nbtool import Approved, Denied, Policy
 from nbtool.errors import McpFailed
-from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover
+from nbtool.threads.loop import background_loop
 from nbtool.tools.mcp import McpServers, mcp_servers
 from nbtool.tools.mcp.config import ServerLimits, ServerSpec
 from nbtool.tools.mcp.connection import http_transport as mcp_http

@@ -16,8 +16,8 @@ from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 from nbtool import Approved, Chat, Denied, Policy
 from nbtool.errors import McpFailed
 from nbtool.events import CallAsked, Notice
-from nbtool.loop import background_loop
 from nbtool.testing import ScriptedWire, call
+from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import Decision, Question, Undecided
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.mcp import McpServers, mcp_servers

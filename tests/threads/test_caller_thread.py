@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.caller_thread import CallerThread
 from nbtool.chat.chat import wait_for_turn
 from nbtool.errors import Cancelled
-from nbtool.loop import background_loop
 from nbtool.testing import ScriptedWire, call
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import background_loop
 from nbtool.tools.execution.runner import runner_for
 from nbtool.tools.tool import as_tools
 

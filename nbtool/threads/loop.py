@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from nbtool.clock import monotonic, new_event_loop
 from nbtool.errors import NbtoolError
-from nbtool.threadless import SharedLoop, copy_result, new_event, suspension
+from nbtool.threads.threadless import SharedLoop, copy_result, new_event, suspension
 
 T = TypeVar("T")
 

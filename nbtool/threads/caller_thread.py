@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 
 from nbtool.clock import monotonic
 from nbtool.errors import Cancelled
-from nbtool.loop import POLL_SECONDS, BlockedNotice, LoopThread, warn_blocked
-from nbtool.threadless import new_queue, suspension
+from nbtool.threads.loop import POLL_SECONDS, BlockedNotice, LoopThread, warn_blocked
+from nbtool.threads.threadless import new_queue, suspension
 
 T = TypeVar("T")
 

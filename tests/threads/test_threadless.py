@@ -11,10 +11,10 @@ from concurrent.futures import CancelledError, Future
 
 import pytest
 
-from nbtool.caller_thread import CallerThread
 from nbtool.errors import NbtoolError
-from nbtool.loop import background_loop, run_sync, wait_for_future
-from nbtool.threadless import (
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.threads.loop import background_loop, run_sync, wait_for_future
+from nbtool.threads.threadless import (
     SharedLoop,
     SuspendedEvent,
     SuspendedQueue,
@@ -185,7 +185,7 @@ def test_the_shared_loop_may_be_waited_for_from_anywhere() -> None:
 
 def test_another_interpreter_without_threads_may_choose_too() -> None:
     code = (
-        "import asyncio, threading; from nbtool.threadless import Suspension, use_suspension;"
+        "import asyncio, threading; from nbtool.threads.threadless import Suspension, use_suspension;"
         "loop = asyncio.new_event_loop(); use_suspension(Suspension(loop, loop.run_until_complete));"
         "from nbtool import Chat; turn = Chat(model='practice:fast').send('Hello');"
         "print(threading.active_count(), turn.status); loop.close()"

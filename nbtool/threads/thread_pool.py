@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbtool.threadless import suspension
+from nbtool.threads.threadless import suspension
 
 MAX_IDLE = 8
 """Maximum number of idle threads; a further idle thread ends."""

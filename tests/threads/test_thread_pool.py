@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from nbtool import thread_pool
-from nbtool.thread_pool import ThreadPool, run_in_worker, run_with_timeout
+from nbtool.threads import thread_pool
+from nbtool.threads.thread_pool import ThreadPool, run_in_worker, run_with_timeout
 
 
 def name_of_thread() -> int:

@@ -17,9 +17,9 @@ from nbtool.chain.repair import NO_RESULT
 from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.chain.usage_meter import Meter
 from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
-from nbtool.loop import is_cancelling
 from nbtool.messages import Message, ProviderCall, ToolCall, results
 from nbtool.text import count_of
+from nbtool.threads.loop import is_cancelling
 from nbtool.tools.approval import ApprovalQueue
 from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.ordering import CallSlot, make_slots
