@@ -159,8 +159,6 @@ class _Plan:
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return the positional arguments to use, and change the others in their dict."""
-        if self._are_exact(args, kwargs):
-            return args
         if len(args) > len(self.by_position) and not self.more[0]:
             raise self._too_many()
         taken = list(args)
@@ -176,7 +174,7 @@ class _Plan:
                 kwargs[name] = self._take(name, kind, value)
         return tuple(taken)
 
-    def _are_exact(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def has_exact(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether each argument has just a type that its parameter admits, as nearly all have."""
         if len(args) > len(self.exact_by_position):
             return False
@@ -227,7 +225,9 @@ def _check_function(function: Callable[..., Any], owner: str) -> Callable[..., A
         nonlocal plan
         if plan is None:
             plan = _Plan(function, owner)
-        return function(*plan.check(args, kwargs), **kwargs)
+        if not plan.has_exact(args, kwargs):
+            args = plan.check(args, kwargs)
+        return function(*args, **kwargs)
 
     if not inspect.iscoroutinefunction(function):
         return checked

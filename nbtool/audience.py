@@ -90,7 +90,8 @@ def for_audience(value: T, audience: Audience, *, hide: Hide | None = None) -> T
     for name, is_content in _inner(kind):
         if name in changes or not (hide or not is_content):
             continue
-        current = getattr(value, name)
+        if not (current := getattr(value, name)):  # most fields of most events: nothing to look into
+            continue
         changed = _walk(current, audience, hide, is_content=is_content)
         if changed is not current:
             changes[name] = changed

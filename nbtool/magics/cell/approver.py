@@ -283,7 +283,8 @@ class CellApprover:
 
         `on_start` is called there right before.
         """
-        runner = CallerThreadRunner(self.turn.caller_thread, on_start)
+        runner = CallerThreadRunner(self.turn.caller_thread)
+        runner.on_start = on_start
         try:
             outcome = await runner.run(work)
         except asyncio.CancelledError:

@@ -140,7 +140,7 @@ async def _execute(call: ToolCall, run: RunningCall, slot: CallSlot) -> None:
     record.is_from_outside = bound.tool.reads_outside or not _is_own_text(tool_run)
     name = bound.tool.store_as or runtime.variables.reserve_name(bound.tool.name)  # reserved in the order of the calls
     slot.release()
-    await ResultDelivery(run, bound, name).deliver(tool_run)
+    await ResultDelivery(run, bound, name, runtime).deliver(tool_run)
 
 
 async def _prepare(call: ToolCall, run: RunningCall) -> BoundCall:
@@ -190,7 +190,8 @@ async def _run_bound(bound: BoundCall, run: RunningCall, edited: str, slot: Call
     tool, runtime = bound.tool, run.runtime
     if runtime.abandoned and _repeat_key(bound) in runtime.abandoned:
         raise CallEnded("not_run", "The same call was made before and is still running.")
-    await _record_start(bound, run, edited, slot)
+    runner = runner_for(tool, runtime.caller_thread)
+    await _record_start(bound, run, edited, slot, "loop" if tool.is_async else runner.name)
     positional, keywords = tool.parameters.bind(bound.values)
     unreadable = UnreadableValues(bound, runtime.variables) if bound.unreadable_links else None
     report = partial(_report_progress, run, unreadable)
@@ -202,6 +203,7 @@ async def _run_bound(bound: BoundCall, run: RunningCall, edited: str, slot: Call
                 tool,
                 partial(tool.function, *positional, **keywords),
                 caller_thread=runtime.caller_thread,
+                runner=runner,
                 report=report,
                 limits=replace(runtime.run_limits, timeout=timeout),
                 is_unchanged=partial(bound.is_unchanged, runtime.approvals.tool_states) if bound.tool_token else None,
@@ -232,24 +234,21 @@ def _repeat_key(bound: BoundCall) -> str:
     return canonical_json([bound.tool.name, bound.arguments, bound.token_digests])
 
 
-async def _record_start(bound: BoundCall, run: RunningCall, edited: str, slot: CallSlot) -> None:
+async def _record_start(bound: BoundCall, run: RunningCall, edited: str, slot: CallSlot, thread: str) -> None:
     """Write the start to the journal before anything runs, with an announcement of the calls that only wait for it.
 
     Raises:
         NeverStarted: the turn was stopped meanwhile.
     """
     tool, runtime = bound.tool, run.runtime
-    thread_name = "loop" if tool.is_async else runner_for(tool, runtime.caller_thread).name
     run.is_guarded = run.is_guarded or _may_be_withheld(tool, runtime)
     known = {} if edited else run.record.described
     changed = {name: one for name, one in bound.described.items() if known.get(name) != one}
     try:
-        followers = await slot.find_followers()
+        followers = await slot.find_followers() if tool.runs_in_order else []
         announces = tuple(one.call_id for one in followers)
         run.began, now = monotonic(), time.time()
-        start = CallStarted(
-            run.call_id, now, thread_name, edited, run.is_guarded, changed, announces, slot.is_announced
-        )
+        start = CallStarted(run.call_id, now, thread, edited, run.is_guarded, changed, announces, slot.is_announced)
         await runtime.emit(start)
     except asyncio.CancelledError:
         raise NeverStarted from None

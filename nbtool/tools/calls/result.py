@@ -51,16 +51,13 @@ class ResultDelivery:
 
     Args:
         name: the variable under which the result is stored.
+        runtime: the services that the call uses.
     """
 
     run: RunningCall
     bound: BoundCall
     name: str
-
-    @property
-    def runtime(self) -> ToolRuntime:
-        """The services that the call uses."""
-        return self.run.runtime
+    runtime: ToolRuntime
 
     async def deliver(self, tool_run: ToolRun) -> None:
         """Set the outcome of the call.

@@ -51,9 +51,9 @@ class ExecutorRunner:
     has_refused = False
     is_free = False  # its queue is not known
 
-    def __init__(self, executor: Executor, on_start: Callable[[], None]) -> None:
+    def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._on_start = on_start
+        self.on_start: Callable[[], object] = lambda: None
         self._future: Future[Any] | None = None
         self._is_closed = False
         self._has_ticket = False
@@ -61,7 +61,7 @@ class ExecutorRunner:
     async def run(self, work: Callable[[], Any]) -> Outcome:
         """Submit work, off the event loop because it may be large, and wait for its outcome."""
         self.has_started = True
-        self._on_start()
+        self.on_start()
         submission = await run_in_worker(lambda: self._submit(work))
         error = submission.error
         if self._future and not error:

@@ -81,22 +81,23 @@ async def run_tool(  # noqa: PLR0913 - what a run needs, by keyword
     *,
     caller_thread: CallerThread,
     report: ReportProgress,
+    runner: Runner | None = None,
     limits: RunLimits = RunLimits(),
     is_unchanged: Callable[[], bool] | None = None,
     stop_request: asyncio.Future[None] | None = None,
 ) -> ToolRun:
     """Run a tool's function until it ends, its deadline is over, `stop_request` is done, or this task is cancelled.
 
-    If it may not start at once, `is_unchanged` is called right before it starts; if it returns False, the function does
-    not run and the outcome's error is `ChangedBeforeStart`. Cancellation does not propagate: the status is `cancelled`,
-    `unknown` if the tool could not be stopped, or `not_run` if it was still waiting for its thread.
+    `runner` is that of `runner_for`, where it is known before. If it may not start at once, `is_unchanged` is called
+    right before it starts; if it returns False, the function does not run and the outcome's error is
+    `ChangedBeforeStart`. Cancellation does not propagate: the status is `cancelled`, `unknown` if the tool could not be
+    stopped, or `not_run` if it was still waiting for its thread.
     """
     loop = asyncio.get_running_loop()
     started = asyncio.Event()
-    callbacks = (
-        () if limits.timeout is None else (partial(_set_threadsafe, loop, started),)
-    )  # the start time is needed only for a deadline
-    runner = runner_for(tool, caller_thread, *callbacks)
+    runner = runner or runner_for(tool, caller_thread)
+    if limits.timeout is not None:  # only a deadline needs the time of the start
+        runner.on_start = partial(_set_threadsafe, loop, started)
     if tool.is_async:
         started.set()
     is_checked = is_unchanged and not _starts_at_once(tool, runner, caller_thread.caller_loop)
@@ -126,15 +127,15 @@ def _cancelled_status(tool: Tool, runner: Runner) -> CallStatus:
     return "cancelled" if tool.is_async or runner.has_started else "not_run"
 
 
-def runner_for(tool: Tool, caller_thread: CallerThread, on_start: Callable[[], None] = lambda: None) -> Runner:
+def runner_for(tool: Tool, caller_thread: CallerThread) -> Runner:
     """Return the runner for a tool's synchronous work; that of a closed thread starts none."""
     if tool.executor:
-        return ExecutorRunner(tool.executor, on_start)
+        return ExecutorRunner(tool.executor)
     has_place = caller_thread.is_attached or caller_thread.is_closed
     if tool.needs_main_thread and caller_thread.main_thread and not has_place:
-        return ExecutorRunner(caller_thread.main_thread, on_start)
+        return ExecutorRunner(caller_thread.main_thread)
     is_on_caller = has_place and not tool.thread
-    return CallerThreadRunner(caller_thread, on_start) if is_on_caller else WorkerThreadRunner(on_start)
+    return CallerThreadRunner(caller_thread) if is_on_caller else WorkerThreadRunner()
 
 
 def _starts_at_once(tool: Tool, runner: Runner, caller_loop: CallerLoop) -> bool:
@@ -204,7 +205,7 @@ async def _run_to_end(  # noqa: PLR0913 - what a run needs
         if outcome.error is None and inspect.isgenerator(outcome.value):
             outcome = await _run_generator(outcome.value, runner, _GeneratorOutput(report, limits))
         if outcome.error is None and contains_iterators(outcome.value, inputs):
-            own = WorkerThreadRunner(lambda: None) if isinstance(runner, ExecutorRunner) else runner
+            own = WorkerThreadRunner() if isinstance(runner, ExecutorRunner) else runner
             return await own.run(partial(take_iterators, outcome.value, inputs))
         return outcome
     except BaseException as error:  # noqa: BLE001 - SystemExit and the like must not reach the loop

@@ -29,9 +29,11 @@ class Runner(Protocol):
     """Runs synchronous work.
 
     `has_started` is set once some of it may have started; `has_refused` if it was submitted after this was stopped.
+    `on_start` is called when some of it starts, on its thread.
     """
 
     name: str
+    on_start: Callable[[], object]
     has_started: bool
     has_refused: bool
 
@@ -51,9 +53,9 @@ class CallerThreadRunner:
 
     name = "main"
 
-    def __init__(self, caller_thread: CallerThread, on_start: Callable[[], object]) -> None:
+    def __init__(self, caller_thread: CallerThread) -> None:
         self._caller_thread = caller_thread
-        self._on_start = on_start
+        self.on_start: Callable[[], object] = lambda: None
         self._lock = threading.Lock()
         self.has_started = False
         self.has_refused = False
@@ -104,7 +106,7 @@ class CallerThreadRunner:
             self.has_started = self.has_started or self._is_running
             self.has_refused = self._is_closed
         if self._is_running:
-            self._on_start()
+            self.on_start()
         return self._is_running
 
     def _leave(self) -> None:
@@ -122,10 +124,10 @@ class WorkerThreadRunner:
     name = "worker"
     is_free = True
 
-    def __init__(self, on_start: Callable[[], None]) -> None:
+    def __init__(self) -> None:
         self.has_started = False
         self.has_refused = False
-        self._on_start = on_start
+        self.on_start: Callable[[], object] = lambda: None
         self._running = 0
         self._is_closed = False
 
@@ -136,7 +138,7 @@ class WorkerThreadRunner:
             return Outcome(error=KeyboardInterrupt())
         self._running += 1
         self.has_started = True
-        self._on_start()
+        self.on_start()
         return await run_in_worker(work, on_done=self._leave)
 
     def stop(self) -> StopResult:

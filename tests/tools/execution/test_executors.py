@@ -293,7 +293,7 @@ def test_a_function_that_is_sent_by_value_is_the_same_tool() -> None:
 def test_a_call_that_is_over_at_its_executor_leaves_nothing_to_stop() -> None:
     async def done() -> str:
         with ThreadPoolExecutor(1) as pool:
-            place = ExecutorRunner(pool, lambda: None)
+            place = ExecutorRunner(pool)
             before = place.stop()
             place._is_closed = False
             await place.run(lambda: 1)
@@ -305,7 +305,7 @@ def test_a_call_that_is_over_at_its_executor_leaves_nothing_to_stop() -> None:
 def test_a_call_that_waits_at_a_pool_leaves_nothing_to_stop(threads: ThreadPoolExecutor) -> None:
     release = threading.Event()
     threads.submit(release.wait, 240)
-    place = ExecutorRunner(threads, lambda: None)
+    place = ExecutorRunner(threads)
     place._submit(lambda: 1)
     stopped = place.stop()
     release.set()

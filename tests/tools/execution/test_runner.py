@@ -426,7 +426,8 @@ def test_a_turn_cancelled_while_a_result_waits_says_that_the_tool_ran() -> None:
 
 def test_work_that_was_stopped_before_its_turn_is_not_started() -> None:
     started: list[str] = []
-    place = CallerThreadRunner(CallerThread(), lambda: started.append("begun"))
+    place = CallerThreadRunner(CallerThread())
+    place.on_start = lambda: started.append("begun")
 
     assert place.stop() == "idle"
     assert isinstance(place._run_guarded(lambda: started.append("worked")).error, KeyboardInterrupt)
@@ -435,7 +436,7 @@ def test_work_that_was_stopped_before_its_turn_is_not_started() -> None:
 
 def test_a_runner_has_started_once_work_began_and_not_when_it_was_refused() -> None:
     async def starts() -> list[bool]:
-        idle, used, stopped = (WorkerThreadRunner(lambda: None) for _ in range(3))
+        idle, used, stopped = (WorkerThreadRunner() for _ in range(3))
         await used.run(lambda: 1)
         stopped.stop()
         await stopped.run(lambda: 2)
@@ -446,7 +447,7 @@ def test_a_runner_has_started_once_work_began_and_not_when_it_was_refused() -> N
 
 def test_only_work_that_comes_after_the_stop_is_refused() -> None:
     async def stopped() -> tuple[Any, ...]:
-        place = WorkerThreadRunner(lambda: None)
+        place = WorkerThreadRunner()
         first, has_refused = await place.run(lambda: 1), place.has_refused
         place.stop()
         second = await place.run(lambda: 2)
