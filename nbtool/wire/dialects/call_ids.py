@@ -33,10 +33,11 @@ class CallIds:
 
     def reserve(self, message: Message) -> bool:
         """Reserve the ids of a message's calls unchanged; return False, and reserve none, if one is in use."""
-        ids = [call.id for call in message.calls]
+        calls = message.calls
+        ids = [call.id for call in calls]
         if not all(ids) or len(set(ids)) < len(ids) or not self._reserved.isdisjoint(ids):
             return False
-        for call in message.calls:
+        for call in calls:
             self._assign(call, call.id)
         return True
 

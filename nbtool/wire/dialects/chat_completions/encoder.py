@@ -119,9 +119,9 @@ class ChatCompletions:
 
 def _ids(message: Message, ids: CallIds, target: Target) -> tuple[str, ...]:
     """Return the ids of a message's calls, or of the calls that its results answer, in order."""
-    if message.calls:
+    if calls := message.calls:
         reserved = _is_native(message, target) and ids.reserve(message)
-        assigned = tuple(call.id if reserved else ids.id_for_call(call) for call in message.calls)
+        assigned = tuple(call.id if reserved else ids.id_for_call(call) for call in calls)
     else:
         assigned = tuple(ids.id_for_result(result) for result in message.results)
     return tuple(_short_id(call_id) for call_id in assigned) if SHORT_CALL_IDS in target.abilities else assigned
