@@ -15,11 +15,11 @@ PACKAGE = Path(nbtool.__file__).parent
 OF_THE_CALLER = {
     "chat/batch/prompts.py",
     "chat/batch_builder.py",
-    "loop.py",
+    "threads/loop.py",
     "tools/mcp/server.py",
     "wire/providers/env_file.py",
 }
-"""Files that warn on the thread of the caller, who may have made warnings errors; `loop.py` has `report_warning`."""
+"""Files that warn on the thread of the caller, who may have made warnings errors; one of them has `report_warning`."""
 
 
 def test_a_warning_is_a_warning() -> None:

@@ -37,7 +37,7 @@ BLOCKED_SECONDS = 0.6
 BLOCKED_POLLS = 40
 """Number of polls without a response of the loop, after which a waiting thread reports what blocks it."""
 
-_OWN_FILES, _STDLIB = str(Path(__file__).parent) + os.sep, str(Path(os.__file__).parent) + os.sep
+_OWN_FILES, _STDLIB = str(Path(__file__).parents[1]) + os.sep, str(Path(os.__file__).parent) + os.sep
 
 
 def reset_after_fork(reset: Callable[[], object]) -> None:

@@ -1,7 +1,8 @@
 """Run one call: look up, resolve, validate, approve, execute, render, approve the result, store.
 
-Each call gets exactly one outcome. What was approved is what runs: right before the run, the tool and every reference
-are looked up again, and if anything changed, approval is asked again.
+Each call gets exactly one outcome, set in `run_call` whatever ends it: a denial, an error, a stop of the call or of its
+turn. What was approved is what runs: right before the run, the tool and every reference are looked up again, and if
+anything changed, approval is asked again.
 """
 
 from __future__ import annotations

@@ -156,9 +156,10 @@ class RunGate:
         return replace(approved, tool_token=token), replace(current, tool_token=now)
 
     async def _apply_decision(self, bound: BoundCall, resolution: Resolution) -> tuple[BoundCall, Scope | None]:
-        """Return the approved call, with edited arguments if there are any, and the scope to remember.
+        """Replace the arguments by edited ones if there are any; return the call, and the scope to remember.
 
         Raises:
+            CallEnded: it was denied.
             ToolError: the edited arguments do not fit.
         """
         decision = resolution.decision

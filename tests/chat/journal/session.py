@@ -72,7 +72,7 @@ def hold_session(plot: str) -> None:
 
 def send_prompt(chat: Chat, watch: Watch, prompt: Any, **how: Any) -> None:
     """Say something and watch the turn."""
-    turn = chat.compose(prompt, **how)
+    turn = chat.compose(prompt, approver=chat.approver, **how)
     watch.turn_id, watch.last = turn.turn_id, time.monotonic()
     turn.add_listener(watch)
     turn.start().done.result()
