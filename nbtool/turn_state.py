@@ -89,7 +89,7 @@ class Call:
     whole: str = ""
     images: tuple[Media, ...] = field(default=(), repr=False)
     media: tuple[Media, ...] = field(default=(), repr=False)
-    media_omitted: int = 0
+    media_left_out: int = 0
     table: dict[str, Any] = field(default_factory=dict, repr=False)
     is_described: bool = field(default=False, repr=False)
     inside: str = ""
@@ -176,7 +176,7 @@ class Call:
         self.status, self.shown, self.reason = event.status, event.shown, event.reason
         self.started, self.is_announced = None if event.status == "not_run" else self.started, False
         self.reference, self.whole, self.traceback = event.reference, event.whole, event.traceback
-        self.media, self.media_omitted, self.table = event.media, event.media_left_out, event.table
+        self.media, self.media_left_out, self.table = event.media, event.media_left_out, event.table
         self.seconds, self.is_described = event.seconds, event.is_described
         self.qualified_name, self.inside = event.qualified_name, event.inside or self.inside
 
@@ -192,7 +192,7 @@ class Call:
             reference=self.reference,
             seconds=self.seconds,
             media=self.media,
-            media_left_out=self.media_omitted,
+            media_left_out=self.media_left_out,
             traceback=self.traceback,
             table=self.table,
             qualified_name=self.qualified_name,

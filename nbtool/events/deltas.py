@@ -93,7 +93,7 @@ class CallPending:
     """A call written as text is buffered until it is complete (`size` characters so far)."""
 
     size: int = field(metadata=OWN)
-    kind: Literal["call_held"] = field(default="call_held", metadata=OWN)
+    kind: Literal["call_pending"] = field(default="call_pending", metadata=OWN)
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ NOBODY = "Nobody can be asked in this notebook (no page, no terminal), so the ca
 UNANSWERED = "Nobody answered within {seconds:g} s."
 BUSY = "{calls} of this client already run or wait for approval in the notebook, which is the limit."
 STOPPED = "The notebook stopped serving."
-NO_RESULT = "The call has no result: {reason}"
+WITHOUT_RESULT = "The call has no result: {reason}"
 
 CLOSINGS: dict[CallStatus, str] = {
     "ok": RETURNED,
@@ -201,7 +201,7 @@ def _status(turn: Turn, tool: str) -> CallStatus:
 def _reason(turn: Turn, tool: str) -> str:
     """Return why a call has no result that may be sent."""
     record = next((call for call in turn.calls if call.name == tool), None)
-    return NO_RESULT.format(
+    return WITHOUT_RESULT.format(
         reason=(turn.error and _error_line(turn.error)) or (record.shown if record else "") or turn.status
     )
 

@@ -56,7 +56,7 @@ class Transcript:
             "turn_started": self._turn_started, "request_started": self._request_started,
             "text_delta": self._prose_delta, "thinking_delta": self._prose_delta,
             "refusal_delta": self._prose_delta, "provider_delta": self._provider_delta,
-            "call_held": self._call_held, "usage_delta": self._usage_delta,
+            "call_pending": self._call_pending, "usage_delta": self._usage_delta,
             "retrying": self._retrying, "reply_finished": self._reply_finished, "notice": self._notice,
             "error_raised": self._error_raised, "turn_ended": self._turn_ended, **self._calls.by_kind,
         }  # fmt: skip
@@ -202,7 +202,7 @@ class Transcript:
         entry = prose_builder(block_id, "text", without_controls(text), self._blocks.limits)
         return [*self._blocks.open(entry), *entry.update(state="whole")]
 
-    def _call_held(self, event: CallPending) -> list[Patch]:
+    def _call_pending(self, event: CallPending) -> list[Patch]:
         return self._blocks.set_head(activity=f"Writing a tool call ({count_of(event.size, 'character')})")
 
     def _reply_finished(self, event: ReplyFinished) -> list[Patch]:

@@ -65,7 +65,7 @@ POLICY_FAILED = "The policy of the tool failed"
 MISFIT = "The approver's answer does not fit"
 
 
-async def request_decision(
+async def find_decision(
     question: Question,
     *,
     approvals: ApprovalQueue,

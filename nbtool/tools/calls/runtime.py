@@ -27,7 +27,7 @@ from nbtool.tools.approval import (
     Resolution,
     make_digest,
 )
-from nbtool.tools.calls.approval_request import failure_reasons, record_decision, request_decision
+from nbtool.tools.calls.approval_request import failure_reasons, find_decision, record_decision
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
 from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.site_rules import error_text, with_site_rules
@@ -110,9 +110,9 @@ class ToolRuntime:
         return self.sources.context(record.name, record.call_id, record.round, is_nested=self.is_nested)
 
     async def request_decision(self, question: Question, record: Call, *, must_ask: bool = False) -> Resolution:
-        """Return the decision on a question and write it to the journal; see `approval_request.request_decision`."""
+        """Return the decision on a question and write it to the journal; see `approval_request.find_decision`."""
         question = replace(question, context=self.context_of(record))
-        resolution, _ = await self._decide(question, self.approver, must_ask=must_ask)
+        resolution, _ = await self._find_and_record(question, self.approver, must_ask=must_ask)
         return resolution
 
     async def request_approval(
@@ -122,13 +122,13 @@ class ToolRuntime:
         digest = make_digest(call_id=call_id, text=text)
         rule = site_policy().rule_of_person
         question = Question(call_id, "run", digest, name, text, description, sensitive=True, person_rule=rule)
-        _, decided = await self._decide(question, approver or self.approver)
+        _, decided = await self._find_and_record(question, approver or self.approver)
         return decided
 
-    async def _decide(
+    async def _find_and_record(
         self, question: Question, approver: Approver | AskFunction | None, *, must_ask: bool = False
     ) -> tuple[Resolution, CallDecided]:
-        resolution = await request_decision(
+        resolution = await find_decision(
             question,
             approvals=self.approvals,
             approver=approver,

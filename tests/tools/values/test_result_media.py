@@ -218,4 +218,4 @@ def test_what_a_drawing_package_made_and_nobody_can_draw_has_no_picture() -> Non
     give = tool(lambda: odd, name="give", run="auto")
     record = make_harness(give).run(ask_for("give"))
 
-    assert (record.status, record.media, record.media_omitted) == ("ok", (), 0)
+    assert (record.status, record.media, record.media_left_out) == ("ok", (), 0)

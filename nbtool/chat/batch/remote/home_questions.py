@@ -18,7 +18,7 @@ from nbtool.events import Event
 from nbtool.threads.caller_thread import CallerThread
 from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Approver, AskFunction, Question, Resolution
-from nbtool.tools.calls.approval_request import request_decision
+from nbtool.tools.calls.approval_request import find_decision
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks at whether the workers of open questions are still there."""
@@ -88,7 +88,7 @@ class HomeQuestions:
     async def _ask(self, question: Question) -> Resolution:
         if question.is_form or question.needs_person:
             return Resolution(question.denial(NO_FORMS), BY_POLICY)
-        return await request_decision(
+        return await find_decision(
             question,
             approvals=self.approvals,
             approver=self.approver,
