@@ -38,6 +38,9 @@ from nbtool.events import (
 from nbtool.messages import Media, Message, Refusal, ToolCall, ToolResult, Usage
 from nbtool.wire.reply import Reply
 
+NO_RESULT_YET = "This call had not ended when the turn did: its outcome is unknown."
+"""Sent to the model of a call that could not be stopped in time."""
+
 
 @dataclass(slots=True, weakref_slot=True)
 class Call:
@@ -204,7 +207,7 @@ class Call:
     def to_result(self) -> ToolResult:
         """Return the result sent to the model; a withheld result is not an error."""
         is_error = self.status not in ("ok", "withheld")
-        text = self.shown or "The call has no result."
+        text = self.shown or NO_RESULT_YET
         return ToolResult(self.name, text, self.id, self.call_id, is_error, self.images)
 
 

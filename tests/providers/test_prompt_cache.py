@@ -47,6 +47,7 @@ def test_compact_history_is_never_dearer_than_native_history(wire: str, tool_mod
     assert compact <= native
 
 
+@pytest.mark.nightly
 def test_the_page_states_the_shares() -> None:
     assert len(written_shares()) == len(shares())
     for written, measured in zip(written_shares(), shares().values(), strict=True):

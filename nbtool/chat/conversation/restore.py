@@ -21,6 +21,7 @@ from nbtool.events import (
     CallFinished,
     CallStatus,
     Event,
+    MessageAppended,
     ReplyFinished,
     TextDelta,
     TreeChanged,
@@ -28,7 +29,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.ids import is_id
-from nbtool.messages import Message
+from nbtool.messages import Message, results
 from nbtool.tools.variables.references import referenced_names
 from nbtool.tools.variables.store import Variables
 from nbtool.turn_state import TurnState, fold, without_native
@@ -82,9 +83,9 @@ def restore_turn(
     state = fold(log)
     if state.began is None:
         raise JournalError("The journal has no start event of this turn.")
-    for event in [*_missing_outcomes(state, open_turn), ended or _interrupted_end(log, state, open_turn.turn)]:
-        state.apply(event)
-        log.append(event)
+    _add(_missing_outcomes(state, open_turn), state, log)
+    _add(_missing_results(state), state, log)
+    _add([ended or _interrupted_end(log, state, open_turn.turn)], state, log)
     context = [*before, state.began.prompt]
     if not is_trusted:
         context = without_native(context)
@@ -170,7 +171,24 @@ def _missing_outcomes(state: TurnState, open_turn: OpenTurn) -> list[CallFinishe
     return outcomes
 
 
+def _missing_results(state: TurnState) -> list[MessageAppended]:
+    """Return the message with the results of the last reply's calls, if the kernel ended before it was appended.
+
+    A call that has no event did not run, which is what a request says of a call without a result.
+    """
+    requested = state.chain[-1].calls if state.chain else ()
+    found = [call.to_result() for one in requested if (call := state.call(one.call_id))]
+    return [MessageAppended(results(*found))] if found else []
+
+
+def _add(events: Iterable[Event], state: TurnState, log: list[Event]) -> None:
+    for event in events:
+        state.apply(event)
+        log.append(event)
+
+
 def _interrupted_end(log: Sequence[Event], state: TurnState, error: str) -> TurnEnded:
+    """Return the end, and so the status, of a turn that has none."""
     text = "".join(event.text for event in _unfinished(log) if isinstance(event, TextDelta))
     rounds, calls = state.stats.rounds, len(state.calls)
     return TurnEnded("error", text, state.usage, rounds, calls, 0.0, error=error, end_reason="interrupted")

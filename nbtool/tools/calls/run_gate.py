@@ -56,20 +56,9 @@ class RunGate:
 
     async def _ask(self, bound: BoundCall, mode: RunMode) -> BoundCall | None:
         """Ask once; return the approved call if it is unchanged, and None if approval must be asked again."""
-        questions, call_id = self._questions, self.record.call_id
+        questions = self._questions
         bound = await self.runtime.read_contents(bound)
-        question = bound.question(
-            call_id, "run", bound.arguments_text, attempt=questions.count, repeated=questions.repeated
-        )
-        is_first = mode == "ask_first" and question.can_remember
-        context = self.runtime.context_of(self.record)
-        reason = await policy_reason(bound, "run", self.runtime.policy_seconds, context)
-        added = (reason, FIRST_CALL if is_first else "")
-        resolution = await self.runtime.request_decision(
-            replace(question, notes=(*question.notes, *filter(None, added))),
-            self.record,
-            must_ask=self._has_remembered,  # what this call remembered does not answer its own next question
-        )
+        resolution, is_first = await self._request_decision(bound, mode)
         try:
             approved, scope = await self._apply_decision(bound, resolution)
         except ToolError as error:  # the person's own arguments: reported to the person, not to the model
@@ -81,6 +70,38 @@ class RunGate:
         scope = scope or ("tool" if is_first else None)
         if scope == "tool":
             await self._remember_tool(approved, resolution.by)
+        current = await self._wait_unchanged(bound, approved, resolution.by)
+        if current is None:
+            return None
+        if scope := scope or (
+            "call" if mode == "ask_once" and await self._keeps_mode(bound, current, "ask_once") else None
+        ):
+            self._remember(current, scope, resolution.by)
+        return replace(current, may_tool_change=questions.is_tool_changing)
+
+    async def _request_decision(self, bound: BoundCall, mode: RunMode) -> tuple[Resolution, bool]:
+        """Put the question about a call; return what was decided, and whether that holds for the tool from now on."""
+        question = bound.question(
+            self.record.call_id,
+            "run",
+            bound.arguments_text,
+            attempt=self._questions.count,
+            repeated=self._questions.repeated,
+        )
+        is_first = mode == "ask_first" and question.can_remember
+        context = self.runtime.context_of(self.record)
+        reason = await policy_reason(bound, "run", self.runtime.policy_seconds, context)
+        added = filter(None, (reason, FIRST_CALL if is_first else ""))
+        question = replace(question, notes=(*question.notes, *added))
+        must_ask = self._has_remembered  # what this call remembered does not answer its own next question
+        return await self.runtime.request_decision(question, self.record, must_ask=must_ask), is_first
+
+    async def _wait_unchanged(self, bound: BoundCall, approved: BoundCall, by: str) -> BoundCall | None:
+        """Wait for the call's turn; return the call as it is then if it is what was approved, and None to ask again.
+
+        `bound` is the call that was asked about, `approved` the same with the person's arguments if there are any.
+        """
+        questions = self._questions
         rebound = await self._wait_and_rebind(approved, was_asked=True)
         approved, current = await self._ignore_own_changes(approved, rebound)
         approved = self._ignore_changing_tool(approved, current)
@@ -91,14 +112,10 @@ class RunGate:
             differences = find_differences(shown, await self.runtime.read_contents(current))
             questions.ask_again(current, RepeatedQuestion("changed", differences))
             return None
-        if current.notes and resolution.by != BY_REMEMBERED and not questions.is_next_to_run:
+        if current.notes and by != BY_REMEMBERED and not questions.is_next_to_run:
             questions.ask_again(current, RepeatedQuestion("unwatched"), is_next_to_run=True)
             return None
-        if scope := scope or (
-            "call" if mode == "ask_once" and await self._keeps_mode(bound, current, "ask_once") else None
-        ):
-            self._remember(current, scope, resolution.by)
-        return replace(current, may_tool_change=questions.is_tool_changing)
+        return current
 
     async def _keeps_mode(self, bound: BoundCall, current: BoundCall, mode: RunMode) -> bool:
         """Whether the policy has the same mode for the call as it is now: edited, or of a tool with another policy."""
