@@ -301,7 +301,7 @@ def _attach_options(function: F, options: Options) -> F:
         raise BadUsage(f"@tool takes a function or a class, not {with_article(type(function).__name__)}.")
     if not inspect.isclass(function):
         wire_name(options.name or name_of(function))
-        _check_executor(function, options)
+        _check_place(function, options)
     target: Any = function
     if (
         TOOL_ATTRIBUTE in getattr(function, "__dict__", {})
@@ -368,8 +368,13 @@ def _check_options(options: Options) -> None:
         raise BadUsage(f"store_as={options.store_as!r}: expected letters, digits, '_' or '-'.")
 
 
-def _check_executor(function: Callable[..., Any], options: Options) -> None:
+def _check_place(function: Callable[..., Any], options: Options) -> None:
     unwrapped = unwrap_function(function)
+    if options.thread and (inspect.iscoroutinefunction(unwrapped) or inspect.isasyncgenfunction(unwrapped)):
+        raise BadUsage(
+            f"{name_of(function)!r} cannot run in a worker thread: it is async, and runs on an event loop.",
+            fix="Remove thread=True; what blocks in it runs in a thread with `await asyncio.to_thread(…)`.",
+        )
     is_stepwise = inspect.isgeneratorfunction(unwrapped) or inspect.isasyncgenfunction(unwrapped)
     if options.executor is not None and (is_stepwise or inspect.iscoroutinefunction(unwrapped)):
         raise BadUsage(

@@ -254,3 +254,16 @@ def test_a_class_that_needs_arguments_is_refused_in_one_line() -> None:
         as_tools(Shop)
 
     assert "\n" not in str(refused.value)
+
+
+def test_an_async_function_takes_no_thread() -> None:
+    async def wait() -> None:
+        "Wait."
+
+    async def count() -> AsyncIterator[int]:
+        "Count."
+        yield 1
+
+    for function in (wait, count):
+        with pytest.raises(BadUsage, match=r"is async, and runs on an event loop.*asyncio\.to_thread"):
+            tool(function, thread=True)
