@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from pydantic import SecretStr
 
 from nbtool import Chat
 from nbtool.chat.attachments import as_media
 from nbtool.errors import NbtoolError
+from nbtool.secret import Secret
 from nbtool.server_url import DEFAULT_PORTS, MAX_URL, ServerUrl, parse_server_url
 from nbtool.tools.mcp.config import read_config
 from nbtool.wire.endpoints.model_endpoint import make_endpoint
@@ -80,7 +80,7 @@ def beside_a_key(url: str, *_: object) -> object:
 
 
 def as_endpoint(url: str, *_: object) -> object:
-    return HttpEndpoint(find_wire("chat"), url, "m", key=SecretStr(KEY))
+    return HttpEndpoint(find_wire("chat"), url, "m", key=Secret(KEY))
 
 
 def in_the_environment(url: str, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
@@ -274,7 +274,7 @@ def test_the_key_of_every_provider_goes_to_its_own_address_and_not_over_plain_ht
     provider = providers()[name]
     monkeypatch.setenv(provider.keys[0], KEY)
 
-    assert make_endpoint(f"{name}:m", base_url=f"{provider.base_url}/").key == SecretStr(KEY)
+    assert make_endpoint(f"{name}:m", base_url=f"{provider.base_url}/").key == Secret(KEY)
     with pytest.raises(NbtoolError, match="is not sent to http://"):
         make_endpoint(f"{name}:m", base_url=provider.base_url.replace("https://", "http://"))
 
@@ -315,7 +315,7 @@ def send_key(way: str, address: str, monkeypatch: pytest.MonkeyPatch, home: Path
     "address", ["localhost:8000", "http://127.0.0.1:8000/v1", "http://[::1]:8000/v1", "0.0.0.0:80"]
 )
 def test_a_key_may_go_over_plain_http_to_this_machine(address: str) -> None:
-    assert make_endpoint("m", base_url=address, api_key=KEY).key == SecretStr(KEY)
+    assert make_endpoint("m", base_url=address, api_key=KEY).key == Secret(KEY)
 
 
 def test_a_server_off_this_machine_that_needs_no_key_is_reached_over_plain_http(

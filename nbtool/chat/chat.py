@@ -12,8 +12,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import SecretStr
-
 from nbtool.annotation_kinds import CHECKED_INSIDE, Count, Seconds
 from nbtool.argument_check import check_arguments
 from nbtool.chain.limits import MAX_REPEATS, Limits, Repeats
@@ -31,6 +29,7 @@ from nbtool.chat.turn_composition import check_idle, compose_turn, open_question
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.messages import Message
+from nbtool.secret import SecretValue
 from nbtool.text import shorten
 from nbtool.threads.loop import LoopWatch, background_loop
 from nbtool.tools.approval import Approver, AskFunction
@@ -131,7 +130,7 @@ class Chat(ChatBase):
         tools: Iterable[Any] | None = (),
         system: str | None = "",
         base_url: str | None = None,
-        api_key: str | SecretStr | KeyFunction | None = None,
+        api_key: str | SecretValue | KeyFunction | None = None,
         wire: str | Endpoint | None = None,
         tool_mode: Literal["auto", "native", "prompted"] = "auto",
         tool_format: PromptFormatName | None = None,

@@ -7,14 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import SecretStr
-
 from nbtool.chat.batch.remote import Sealed, seal
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.model import Model
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import new_id
 from nbtool.plugins.budget import Budget
+from nbtool.secret import Secret
 from nbtool.tools.approval import Policy
 from nbtool.tools.execution.worker_version import WorkerVersion
 from nbtool.tools.toolset import Toolset
@@ -146,7 +145,7 @@ def _functions_of(policy: Policy) -> list[Callable[..., Any]]:
 def _describe_model(model: Model) -> dict[str, Any]:
     """Return the arguments of the model."""
     is_own = not isinstance(model.wire, str | None)
-    key = model.api_key.get_secret_value() if isinstance(model.api_key, SecretStr) else None
+    key = model.api_key.get_secret_value() if isinstance(model.api_key, Secret) else None
     return {
         "model_id": None if is_own else model.name,
         "base_url": model.base_url,
@@ -161,7 +160,7 @@ def _describe_model(model: Model) -> dict[str, Any]:
 def _build_model(sent: Mapping[str, Any]) -> Model:
     key, connection = sent["key"], make_connection(sent["connection"])
     others = {name: sent[name] for name in ("model_id", "base_url", "wire", "tool_mode", "tool_format")}
-    return Model(**others, api_key=SecretStr(key) if key else None, connection=connection)
+    return Model(**others, api_key=Secret(key) if key else None, connection=connection)
 
 
 def _check_key(model: Model, *, send_key: bool) -> None:
@@ -170,7 +169,7 @@ def _check_key(model: Model, *, send_key: bool) -> None:
     Raises:
         BadUsage: the key, a header or a password is written out, or the key comes from a function.
     """
-    if model.api_key is not None and not isinstance(model.api_key, SecretStr):
+    if model.api_key is not None and not isinstance(model.api_key, Secret):
         raise BadUsage(
             "The key of this chat comes from a function of this process, which is not sent to workers.",
             fix="Set the key in the environment of the workers, or use key_command=.",
@@ -220,5 +219,5 @@ def _own_keys(model: Model) -> Sequence[str]:
         endpoint = model.endpoint()
         native = endpoint.native if isinstance(endpoint, FallbackEndpoint) else endpoint
         key = getattr(native, "key", None)
-        return [key.get_secret_value()] if isinstance(key, SecretStr) else []
+        return [key.get_secret_value()] if isinstance(key, Secret) else []
     return []

@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 
-from pydantic import SecretStr
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from nbtool.secret import Secret
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost")
 """The names by which clients of this machine address the server."""
@@ -25,7 +26,7 @@ class AccessCheck:
     origin because a page can send requests without reading the answers.
     """
 
-    def __init__(self, app: ASGIApp, token: SecretStr, port: int) -> None:
+    def __init__(self, app: ASGIApp, token: Secret, port: int) -> None:
         self._app = app
         self._token = token
         self._hosts = {f"{name}:{port}" for name in LOOPBACK_NAMES}

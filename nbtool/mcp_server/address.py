@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from nbtool.errors import BadUsage
+from nbtool.secret import Secret
 from nbtool.settings import data_dir
 
 FOLDER = "mcp"
@@ -26,7 +25,7 @@ class ServerAddress:
     """The address of a served notebook: its URL, token, process, and the folder of its kernel."""
 
     url: str
-    token: SecretStr
+    token: Secret
     pid: int
     folder: str
 
@@ -69,7 +68,7 @@ def _addresses() -> Iterator[ServerAddress]:
                 continue
             fields = json.loads(path.read_text(encoding="utf-8"))
             yield ServerAddress(
-                str(fields["url"]), SecretStr(str(fields["token"])), int(fields["pid"]), str(fields["folder"])
+                str(fields["url"]), Secret(str(fields["token"])), int(fields["pid"]), str(fields["folder"])
             )
         except (OSError, ValueError, KeyError, TypeError):
             continue  # another process removed it, or it is none of ours

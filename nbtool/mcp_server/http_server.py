@@ -11,13 +11,13 @@ import threading
 from collections.abc import Callable
 
 import uvicorn
-from pydantic import SecretStr
 
 from nbtool.errors import BadUsage
 from nbtool.mcp_server.access import AccessCheck
 from nbtool.mcp_server.address import ServerAddress
 from nbtool.mcp_server.handlers import Handlers
 from nbtool.policy import site_policy
+from nbtool.secret import Secret
 
 PATH = "/mcp"
 MAX_BODY = 4 * 1024 * 1024
@@ -44,7 +44,7 @@ class KernelServer:
         site_policy().check_serving()
         self.handlers = handlers
         self._on_stop = on_stop
-        token = SecretStr(secrets.token_urlsafe(32))
+        token = Secret(secrets.token_urlsafe(32))
         self._socket = _listen(port)
         self.port: int = self._socket.getsockname()[1]
         self.address = ServerAddress(f"http://127.0.0.1:{self.port}{PATH}", token, os.getpid(), os.getcwd())  # noqa: PTH109 - as text

@@ -25,10 +25,9 @@ from nbtool.threads.loop import reset_after_fork
 from nbtool.threads.threadless import suspension
 
 if TYPE_CHECKING:
-    from pydantic import SecretStr
-
     from nbtool.practice.in_process import InProcessServer
     from nbtool.practice.server import PracticeServer
+    from nbtool.secret import Secret
 
 __all__ = ["Practice", "describe", "names", "start", "stop"]
 
@@ -38,7 +37,7 @@ class Practice:
     """The address of the practice model, and its bearer key."""
 
     base_url: str
-    key: SecretStr
+    key: Secret
 
 
 _lock = threading.Lock()
@@ -62,14 +61,14 @@ def start() -> Practice:
     Raises:
         nbtool.errors.ConnectionFailed: no port on this machine's loopback can be opened.
     """
-    from pydantic import SecretStr  # noqa: PLC0415 - needed only by the practice model
+    from nbtool.secret import Secret
 
     with _lock:
         if not _running:
             _running.append(_in_process() if suspension() else _listening())
             atexit.register(stop)
         server = _running[0]
-    return Practice(f"http://127.0.0.1:{server.port}/v1", SecretStr(server.key))
+    return Practice(f"http://127.0.0.1:{server.port}/v1", Secret(server.key))
 
 
 def names() -> tuple[str, ...]:

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool.chain import request_filter
 from nbtool.chain.hooks import RequestContext
 from nbtool.chain.request_filter import RequestFilter
 from nbtool.events import Notice
 from nbtool.messages import Media, Message, Native, Text, Thinking, ToolCall, ToolResult, assistant, results, user
+from nbtool.secret import Secret
 from nbtool.wire.base import ToolSpec
 from nbtool.wire.framing import known_secrets
 from nbtool.wire.framing.known_secrets import remember_secrets
@@ -29,7 +29,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def remember(*keys: str) -> None:
-    remember_secrets(SimpleNamespace(secrets=[SecretStr(key) for key in keys]))
+    remember_secrets(SimpleNamespace(secrets=[Secret(key) for key in keys]))
 
 
 def request(*messages: Message, history: tuple[Message, ...] = (), **fields: Any) -> RequestContext:

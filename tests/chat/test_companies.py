@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool import Chat
 from nbtool.errors import BadUsage, ConnectionFailed, EnvFileNotAllowed, MissingKey, SettingsError, WireError
+from nbtool.secret import Secret
 from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS
@@ -512,7 +512,7 @@ def test_an_address_that_only_an_env_file_names_gets_nothing_of_the_settings(
     assert not ran.exists()
 
 
-KEYS_GIVEN: dict[str, Any] = {"a text": KEY, "a function": lambda: KEY, "a secret": SecretStr(KEY)}
+KEYS_GIVEN: dict[str, Any] = {"a text": KEY, "a function": lambda: KEY, "a secret": Secret(KEY)}
 
 
 @pytest.mark.promise("own-host")

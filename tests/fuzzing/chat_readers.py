@@ -8,8 +8,6 @@ import json
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from pydantic import SecretStr
-
 from nbtool.audience import hide_content
 from nbtool.chat.export import model_code
 from nbtool.chat.export.document import load_conversation
@@ -27,6 +25,7 @@ from nbtool.plugins.pii_patterns import PII_TYPES, select_types
 from nbtool.practice.code import find_code, write_cell
 from nbtool.practice.phrases import code_answer
 from nbtool.practice.pictures import make_png
+from nbtool.secret import Secret
 from nbtool.wire.framing.known_secrets import hide_secrets, remember_secrets
 from tests.fuzzing.test_fuzz import EVENTS, JSON
 
@@ -66,7 +65,7 @@ def _searched(text: str) -> None:
 
 
 def _without_secrets(text: str) -> None:
-    remember_secrets(SimpleNamespace(secrets=[SecretStr('sk-"+/=\\0a')]))
+    remember_secrets(SimpleNamespace(secrets=[Secret('sk-"+/=\\0a')]))
     hide_secrets(text)
 
 

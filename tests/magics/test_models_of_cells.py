@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from IPython.core.error import UsageError
-from pydantic import SecretStr
 
 from nbtool import Chat
 from nbtool.chat.model import Model
+from nbtool.secret import Secret
 from tests.chaos import ChaosServer, finish, head, serve, serve_each, text, whole
 
 GOOD = (head(), text("Hello"), finish())
@@ -76,7 +76,7 @@ def test_a_listed_name_is_a_model_of_the_server_that_listed_it(
 
 
 def test_a_listed_name_of_a_provider_keeps_the_key_of_the_chat() -> None:
-    key = SecretStr("key-0123456789")
+    key = Secret("key-0123456789")
     model = Model("openai:large", api_key=key)
 
     assert model.with_changes("openai:small").api_key is key

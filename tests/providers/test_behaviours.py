@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool.errors import ProviderError
+from nbtool.secret import Secret
 from nbtool.wire import WIRES, Prompt, Reply, ReplyBuilder, find_wire
 from nbtool.wire.base import Decoder, Request, Target, Wire
 from nbtool.wire.providers.catalog import BUILTIN
@@ -54,7 +54,7 @@ class ReplacedFields:
 def endpoint_of(provider: Provider, dialect: str, model: str, fields: Mapping[str, Any]) -> HttpEndpoint:
     return HttpEndpoint(
         ReplacedFields(find_wire(dialect), fields), provider.url, model, provider=provider.name,
-        key=SecretStr(provider.key),
+        key=Secret(provider.key),
         connection=Connection(auth=key_header(provider.name, dialect)),
         retries=RetryPolicy(attempts=0),
     )  # fmt: skip

@@ -172,7 +172,7 @@ def events_with(turn: Turn, kind: str) -> list[Any]:
 def test_after_a_kill_the_next_request_says_what_is_unknown_and_nothing_runs_again(history: Any) -> None:
     """GEMISIS/leviath#96, AVADSA25/codec#122, anthony-chaudhary/fak#5913: after a crash all calls of the reply ran once
     more, or the model was not informed that it had been interrupted. Right: no call that may have started runs again,
-    and the model reads that its outcome is unknown. Before: wrong: with native history it read that it did not run."""
+    and the model reads, in every form of history, that its outcome is unknown. Before: wrong."""
     stack = Stack()
     wire = ScriptedWire([[call("push", value=1), call("push", value=2)], "Done."])
     turn = Chat(wire=wire, tools=stack.tools).send("Go")

@@ -6,9 +6,8 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from pydantic import SecretStr
-
 from nbtool import Chat
+from nbtool.secret import Secret
 from nbtool.usage import Usage
 from nbtool.wire import decode
 from nbtool.wire.framing.redaction import redact
@@ -139,7 +138,7 @@ def test_a_key_in_an_echoed_address_is_hidden() -> None:
     key = "nb+key/with=signs"
     error = json.dumps({"error": {"message": f"Bad request: GET /v1beta/models?x={quote(key, safe='')}&alt=sse"}})
 
-    shown = redact(error, [SecretStr(key)])
+    shown = redact(error, [Secret(key)])
 
     assert "nb%2Bkey" not in shown
     assert "&alt=sse" in shown

@@ -14,7 +14,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from pydantic import SecretStr
 
 from nbtool import Chat, Released, Withheld, tool
 from nbtool.blocks.render.static_html import to_html, to_text
@@ -24,6 +23,7 @@ from nbtool.chat.journal import journal
 from nbtool.chat.turn import Turn
 from nbtool.events import CallAsked
 from nbtool.plugins.event_log import EventLog
+from nbtool.secret import Secret
 from nbtool.testing import call
 from nbtool.tools.approval import Decision, Question
 from nbtool.toolsets import files, inspection
@@ -40,7 +40,7 @@ KEYS = {name: f"sk-proj-canary{number:02}AbCdEfGhIjKlMnOp" for number, name in e
 
 AROUND = {name: f"canary-{number:02}/+=&\"'\\<secret>" for number, name in enumerate((
     "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "HF_TOKEN", "DATABASE_URL", "JUPYTER_TOKEN",
-    "api_key", "password", "token", "connection", "session", "SecretStr",
+    "api_key", "password", "token", "connection", "session", "Secret",
     "cell of a frame", "column", "item of a list", "value of a dict", "text by reference", "attribute", "repr",
     ".env", "id_rsa", "outside", "credentials.json",
     "withheld", "edited out", "withheld error",
@@ -126,7 +126,7 @@ def other(headers: dict[str, str]) -> dict[str, str]:
 def chat_at(server: ChaosServer, folder: Path, work: Path) -> Chat:
     """Make a chat with all tools, over a notebook with secrets in every variable."""
     names: dict[str, Any] = {name: AROUND[name] for name in ("api_key", "password", "token", "connection", "session")}
-    names |= {"held": SecretHolder(), "sealed": SecretStr(AROUND["SecretStr"])}
+    names |= {"held": SecretHolder(), "sealed": Secret(AROUND["Secret"])}
 
     def record(n: int) -> str:
         """Look up a record."""

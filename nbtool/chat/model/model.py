@@ -10,12 +10,11 @@ from functools import cached_property
 from typing import Literal
 from uuid import uuid4
 
-from pydantic import SecretStr
-
 from nbtool import practice
 from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, NbtoolError, UnknownModel
 from nbtool.policy import site_policy
+from nbtool.secret import Secret
 from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
 from nbtool.threads.loop import background_loop, run_sync
@@ -74,7 +73,7 @@ class Model:
 
     model_id: str | None = None
     base_url: str | None = None
-    api_key: SecretStr | KeySource | None = None
+    api_key: Secret | KeySource | None = None
     wire: str | Endpoint | None = None
     tool_mode: ToolMode = "auto"
     chosen_by: str = BY_USER

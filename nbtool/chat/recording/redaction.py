@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pydantic import SecretStr
-
 from nbtool.audience import hide_content
 from nbtool.messages import Message, Text, ToolCall, ToolResult
 from nbtool.plugins.masks import Masks
+from nbtool.secret import Secret
 from nbtool.wire.framing.known_secrets import hide_secrets
 from nbtool.wire.framing.redaction import redact
 
@@ -22,7 +21,7 @@ from nbtool.wire.framing.redaction import redact
 class Redactor:
     """Redact private values in texts that are stored, and restore those that are known."""
 
-    def __init__(self, plugins: Iterable[object] = (), keys: Callable[[], Iterable[SecretStr | None]] = tuple) -> None:
+    def __init__(self, plugins: Iterable[object] = (), keys: Callable[[], Iterable[Secret | None]] = tuple) -> None:
         hooks = (getattr(plugin, "masks", None) for plugin in plugins)
         self._masks = [masks.fork() for masks in hooks if isinstance(masks, Masks)]
         self._keys = keys  # called for each text: a key may be renewed during a turn

@@ -10,13 +10,13 @@ from copy import copy
 from math import isfinite
 from typing import Any
 
-from pydantic import SecretStr
 from traitlets import Any as AnyTrait
 from traitlets import Bool, Dict, Enum, Float, Integer, List, TraitError, Unicode, validate
 from traitlets.config import Configurable
 
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.byte_size import ByteSize
+from nbtool.secret import Secret
 from nbtool.server_url import parse_server_url
 from nbtool.settings import Setting
 from nbtool.text import shorten
@@ -175,7 +175,7 @@ class NbTool(Configurable):
         name, value = proposal["trait"].name, proposal["value"]
         try:
             parsed = getattr(make_connection({name: value}), name) or None
-            return tuple(map(SecretStr, parsed)) if name == "key_command" and parsed else parsed
+            return tuple(map(Secret, parsed)) if name == "key_command" and parsed else parsed
         except BadUsage as error:
             problem = str(error)
         raise TraitError(problem)  # outside of `except`, so that no traceback holds the value

@@ -8,10 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from pydantic import SecretStr
-
 from nbtool.errors import BadUsage, MissingKey, NbtoolError, SettingsError, Unsupported
 from nbtool.policy import register_own_server, site_policy
+from nbtool.secret import Secret, SecretValue
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.base import Wire
 from nbtool.wire.dialects.think_tag_wire import ThinkTagWire
@@ -61,7 +60,7 @@ class LocalServer(Protocol):
         """The address, with its path."""
 
     @property
-    def key(self) -> SecretStr | None:
+    def key(self) -> Secret | None:
         """The key, if it requires one."""
 
 
@@ -84,7 +83,7 @@ GEMINI_ONLY_ABILITIES = frozenset({"files"})
 @dataclass(frozen=True, slots=True)
 class _Address:
     base_url: str
-    key: SecretStr | None = None
+    key: Secret | None = None
     key_from: str = ""
     key_source: KeySource | None = None
     connection: Connection = field(default_factory=Connection)
@@ -94,7 +93,7 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
     model_id: str,
     *,
     base_url: str | None = None,
-    api_key: str | SecretStr | KeyFunction | KeySource | None = None,
+    api_key: str | SecretValue | KeyFunction | KeySource | None = None,
     wire: str | None = None,
     abilities: Iterable[str] | None = None,
     timeouts: Timeouts | None = None,
@@ -161,7 +160,7 @@ async def list_models(
     provider_name: str,
     *,
     base_url: str | None = None,
-    api_key: str | SecretStr | KeyFunction | KeySource | None = None,
+    api_key: str | SecretValue | KeyFunction | KeySource | None = None,
     connection: Connection | None = None,
 ) -> list[str]:
     """Return the sorted model ids of a provider, or of the server at `base_url`, for `make_endpoint`.
@@ -216,7 +215,7 @@ class _Access:
     """What a caller wants: a provider by a wire, with a key and settings that override the provider's."""
 
     provider: Provider
-    api_key: SecretStr | KeySource | None
+    api_key: Secret | KeySource | None
     connection: Connection
     wire: str
 
@@ -228,7 +227,7 @@ def _address(access: _Access, base_url: str | None) -> _Address:
         site_policy().check_readable()
         server = _local[provider.name]()
         register_own_server(server.base_url)
-        return _Address(server.base_url, api_key if isinstance(api_key, SecretStr) else server.key)
+        return _Address(server.base_url, api_key if isinstance(api_key, Secret) else server.key)
     url, setting = configured_url(provider, access.wire) if base_url is None else (parse_server_url(base_url), None)
     if url is None:
         names = (*provider.addresses, PROJECT_VARIABLES[0]) if provider.name == "vertex" else provider.addresses
@@ -249,7 +248,7 @@ def _address(access: _Access, base_url: str | None) -> _Address:
         source = "the one passed as api_key"
         found = (
             replace(address, key=api_key, key_from=source)
-            if isinstance(api_key, SecretStr)
+            if isinstance(api_key, Secret)
             else replace(address, key_from=source, key_source=api_key)
         )
     elif command := connection.key_command:

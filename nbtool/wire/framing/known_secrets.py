@@ -20,7 +20,7 @@ from urllib.parse import quote, quote_plus
 from nbtool.wire.framing.redaction import HIDDEN
 
 if TYPE_CHECKING:
-    from pydantic import SecretStr
+    from nbtool.secret import Secret
 
 MAX_SECRETS = 256
 """Maximum number of secrets that are known, the last ones that were used."""
@@ -34,7 +34,7 @@ MIN_WORDS = 16
 MAX_WRAPPERS = 8
 """Maximum nesting of endpoints that is searched."""
 
-_known: OrderedDict[str, SecretStr] = OrderedDict()
+_known: OrderedDict[str, Secret] = OrderedDict()
 _lock = Lock()
 
 
@@ -70,7 +70,7 @@ def hide_secrets(text: str) -> str:
     return text
 
 
-def secrets_of(endpoint: object) -> list[SecretStr]:
+def secrets_of(endpoint: object) -> list[Secret]:
     """Return the keys, headers and query of an endpoint, and of those that it wraps."""
     return [secret for one in _wrapped(endpoint, MAX_WRAPPERS) for secret in _own_secrets(one) if secret]
 

@@ -12,7 +12,7 @@ from nbtool.wire.framing.encoded_text import TooManyEncodings, find_secrets, sec
 from nbtool.wire.framing.key_forms import KEY_FORMS, NAMED_KEYS
 
 if TYPE_CHECKING:
-    from pydantic import SecretStr
+    from nbtool.secret import Secret
 
 Failure = TypeVar("Failure", bound=WireError)
 
@@ -47,7 +47,7 @@ _MAX_PASSES = 4
 _IS_PAGE = re.compile(r"<(!doctype|html|head|body|center|h1|title|div|p)\b", re.IGNORECASE)
 
 
-def redact(text: str, keys: Iterable[SecretStr | None] = ()) -> str:
+def redact(text: str, keys: Iterable[Secret | None] = ()) -> str:
     """Replace `keys`, however they are encoded, and everything that looks like a key, by dots.
 
     A text in which not everything could be decoded is replaced as a whole.
@@ -55,7 +55,7 @@ def redact(text: str, keys: Iterable[SecretStr | None] = ()) -> str:
     return _redact(text, _forms(keys))
 
 
-def redact_error(error: Failure, keys: Iterable[SecretStr | None]) -> Failure:
+def redact_error(error: Failure, keys: Iterable[Secret | None]) -> Failure:
     """Return the error with `keys` redacted in all of its texts, also a key of which only the start was kept."""
     forms = _forms(keys)
     copy = error.changed()
@@ -110,7 +110,7 @@ def _without_spans(text: str, spans: list[tuple[int, int]]) -> str:
     return "".join((*pieces, text[position:]))
 
 
-def _forms(keys: Iterable[SecretStr | None]) -> list[bytes]:
+def _forms(keys: Iterable[Secret | None]) -> list[bytes]:
     """Return what the keys look like, also in an excerpt: in one line, and without what looks like markup."""
     secrets = {
         secret for key in keys if (secret := key.get_secret_value() if key else "") and len(secret) >= _MIN_SECRET
@@ -124,7 +124,7 @@ def _without_tags(text: str) -> str:
     return re.sub(r"<[^>]*>?", " ", text)
 
 
-def excerpt(body: bytes | str, keys: Iterable[SecretStr | None] = (), limit: int = MAX_EXCERPT_CHARS) -> str:
+def excerpt(body: bytes | str, keys: Iterable[Secret | None] = (), limit: int = MAX_EXCERPT_CHARS) -> str:
     """Return the start of a response body as one redacted line, with the number of omitted characters."""
     text = body[: limit * 40].decode("utf-8", "replace") if isinstance(body, bytes) else body[: limit * 40]
     if _IS_PAGE.search(text):

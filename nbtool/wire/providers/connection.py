@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from pydantic import SecretStr
-
 from nbtool.errors import BadUsage
+from nbtool.secret import Secret
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.text import shorten
 
@@ -70,14 +69,14 @@ class Connection:
     key too, or a certificate, its key, and the password of the key.
     """
 
-    headers: Mapping[str, SecretStr] = field(default_factory=dict)
-    query: Mapping[str, SecretStr] = field(default_factory=dict)
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    query: Mapping[str, Secret] = field(default_factory=dict)
     auth: str = ""
     key_command: tuple[str, ...] = field(default=(), repr=False)
     key_seconds: float | None = None
-    proxy: SecretStr | None = None
+    proxy: Secret | None = None
     verify: str = ""
-    client_certificate: tuple[SecretStr, ...] = ()
+    client_certificate: tuple[Secret, ...] = ()
 
     def __bool__(self) -> bool:
         return self != Connection()
@@ -93,7 +92,7 @@ class Connection:
         return self.proxy is not None and not _parse_proxy_url(self.proxy.get_secret_value()).is_loopback
 
     @property
-    def secrets(self) -> list[SecretStr]:
+    def secrets(self) -> list[Secret]:
         """The values to redact in texts; versions of an interface are no secrets."""
         pairs = [*self.headers.items(), *self.query.items()]
         values = [value for name, value in pairs if name.lower() not in _NO_SECRETS]
@@ -136,7 +135,7 @@ class Connection:
         headers = {**self.headers, **other.headers}
         return replace(self, **{**changes, "headers": headers, "query": {**self.query, **other.query}})
 
-    def expand(self, find: Callable[[str], SecretStr | None]) -> Connection:
+    def expand(self, find: Callable[[str], Secret | None]) -> Connection:
         """Return the connection with `${NAME}` in its secrets replaced by the variables that `find` returns.
 
         In a proxy the values are percent-encoded; of a client certificate only the password has variables.
@@ -145,7 +144,7 @@ class Connection:
             nbtool.errors.BadUsage: a variable is not set, or is no text for a header.
         """
 
-        def expand_pairs(pairs: Mapping[str, SecretStr]) -> dict[str, SecretStr]:
+        def expand_pairs(pairs: Mapping[str, Secret]) -> dict[str, Secret]:
             return {name: _expand_value(value, find) for name, value in pairs.items()}
 
         headers = expand_pairs(self.headers)
@@ -163,11 +162,11 @@ class Connection:
         )
 
 
-def proxy_passwords(proxy: SecretStr | None) -> list[SecretStr]:
+def proxy_passwords(proxy: Secret | None) -> list[Secret]:
     """Return the credentials in the address of a proxy, as they are and percent-decoded."""
     user_info = proxy.get_secret_value().partition("://")[2].rpartition("@")[0] if proxy else ""
     parts = [user_info, user_info.partition(":")[2]]
-    return [SecretStr(part) for part in dict.fromkeys([*parts, *map(unquote, parts)]) if part]
+    return [Secret(part) for part in dict.fromkeys([*parts, *map(unquote, parts)]) if part]
 
 
 def auth_header(auth: str) -> tuple[str, str]:
@@ -188,7 +187,7 @@ def make_connection(settings: Mapping[str, Any]) -> Connection:
     return Connection(**values)
 
 
-def _parse_headers(name: str, value: Any) -> dict[str, SecretStr]:
+def _parse_headers(name: str, value: Any) -> dict[str, Secret]:
     pairs = _parse_pairs(name, value)
     for header, secret in pairs.items():
         if not _TOKEN.fullmatch(header) or header.lower() in _OWN_HEADERS:
@@ -197,25 +196,25 @@ def _parse_headers(name: str, value: Any) -> dict[str, SecretStr]:
     return pairs
 
 
-def _check_header(name: str, value: SecretStr) -> None:
+def _check_header(name: str, value: Secret) -> None:
     text = value.get_secret_value()
     if not (text.isascii() and text.isprintable()):
         raise BadUsage(f"headers: the value of {name} contains invalid characters.", fix="Write it in ASCII.")
 
 
-def _parse_pairs(name: str, value: Any) -> dict[str, SecretStr]:
+def _parse_pairs(name: str, value: Any) -> dict[str, Secret]:
     if not isinstance(value, Mapping) or len(value) > MAX_PAIRS:
         raise BadUsage(f"{name}: expected a table of at most {MAX_PAIRS} names and texts.", fix='{"name": "text"}')
-    pairs: dict[str, SecretStr] = {}
+    pairs: dict[str, Secret] = {}
     for key, item in value.items():
-        text = item.get_secret_value() if isinstance(item, SecretStr) else item
+        text = item.get_secret_value() if isinstance(item, Secret) else item
         if isinstance(key, str) and not isinstance(text, str):
             raise BadUsage(
                 f"{name}: the value of {key!r} has to be a text, not {type(text).__name__}.", fix="Quote it."
             )
         if not (isinstance(key, str) and key.strip() and len(text) <= MAX_VALUE):
             raise BadUsage(f"{name}: expected names and texts of at most {MAX_VALUE:,} characters.")
-        pairs[key.strip()] = SecretStr(text.strip())
+        pairs[key.strip()] = Secret(text.strip())
     return pairs
 
 
@@ -238,7 +237,7 @@ def _parse_command(name: str, value: Any) -> tuple[str, ...]:
     except ValueError:
         words = None
     if isinstance(words, list | tuple):
-        words = [word.get_secret_value() if isinstance(word, SecretStr) else word for word in words]
+        words = [word.get_secret_value() if isinstance(word, Secret) else word for word in words]
     is_list = isinstance(words, list | tuple) and all(isinstance(word, str) and "\0" not in word for word in words)
     if not (is_list and words and words[0]):
         raise BadUsage(f"{name}: expected a program and its arguments.", fix='["az", "account", "get-access-token"]')
@@ -251,13 +250,13 @@ def _parse_seconds(name: str, value: Any) -> float:
     return float(value)
 
 
-def _parse_proxy(name: str, value: Any) -> SecretStr:
-    text = value.get_secret_value() if isinstance(value, SecretStr) else value
+def _parse_proxy(name: str, value: Any) -> Secret:
+    text = value.get_secret_value() if isinstance(value, Secret) else value
     text = text.strip() if isinstance(text, str) else ""
     if not _PROXY.fullmatch(text):
         raise BadUsage(f"{name}: expected the address of a proxy.", fix="http://NAME:PASSWORD@proxy.example:3128")
     _parse_proxy_url(text)
-    return SecretStr(text)
+    return Secret(text)
 
 
 def _parse_proxy_url(text: str) -> ServerUrl:
@@ -276,10 +275,10 @@ def _parse_verify(name: str, value: Any) -> str:
     return str(path)
 
 
-def _parse_certificate(name: str, value: Any) -> tuple[SecretStr, ...]:
+def _parse_certificate(name: str, value: Any) -> tuple[Secret, ...]:
     parts = [value] if isinstance(value, str | Path) else value
     texts = (
-        [part.get_secret_value() if isinstance(part, SecretStr) else part for part in parts]
+        [part.get_secret_value() if isinstance(part, Secret) else part for part in parts]
         if isinstance(parts, Iterable)
         else []
     )
@@ -291,18 +290,16 @@ def _parse_certificate(name: str, value: Any) -> tuple[SecretStr, ...]:
     paths = [Path(text).expanduser() for text in texts[:2]]
     if missing := next((path for path in paths if not path.is_file()), None):
         raise BadUsage(f"{name}: there is no file {missing.name!r}.", fix="Write the full path of a PEM file.")
-    return tuple(SecretStr(str(text)) for text in (*paths, *texts[2:]))
+    return tuple(Secret(str(text)) for text in (*paths, *texts[2:]))
 
 
-def _expand_value(
-    value: SecretStr, find: Callable[[str], SecretStr | None], *, encode: Callable[[str], str] = str
-) -> SecretStr:
+def _expand_value(value: Secret, find: Callable[[str], Secret | None], *, encode: Callable[[str], str] = str) -> Secret:
     def value_of(match: re.Match[str]) -> str:
         if (found := find(match[1])) is None:
             raise BadUsage(f"The variable {match[1]} is not set.", fix=f"Set {match[1]} where Jupyter starts.")
         return encode(found.get_secret_value())
 
-    return SecretStr(_VARIABLE.sub(value_of, value.get_secret_value()))
+    return Secret(_VARIABLE.sub(value_of, value.get_secret_value()))
 
 
 _PARSERS: dict[str, Callable[[str, Any], Any]] = {

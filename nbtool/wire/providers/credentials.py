@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from pydantic import SecretStr
-
 from nbtool.errors import BadUsage, MissingKey, SettingsError
+from nbtool.secret import Secret
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.providers.env_file import find_env_file, shown_path
 from nbtool.wire.providers.google import PROJECT_VARIABLES, is_vertex, vertex_url
@@ -23,7 +22,7 @@ from nbtool.wire.providers.provider import Provider
 class Credential(NamedTuple):
     """A secret value and a description of its source."""
 
-    value: SecretStr
+    value: Secret
     source: str
     from_env_file: bool
     name: str = ""
@@ -42,7 +41,7 @@ def find_base_url(provider: Provider) -> Credential | None:
     location = lookup(PROJECT_VARIABLES[1:])
     url = vertex_url(project.value.get_secret_value(), location.value.get_secret_value() if location else "")
     is_from_file = project.from_env_file or bool(location and location.from_env_file)
-    return project._replace(value=SecretStr(url), from_env_file=is_from_file)
+    return project._replace(value=Secret(url), from_env_file=is_from_file)
 
 
 def key_for_host(provider: Provider, base_url: str, *, address: Credential | None) -> Credential | None:
@@ -130,7 +129,7 @@ def lookup(names: Iterable[str]) -> Credential | None:
     """Return the first of these names that is set, in the environment, then in the nearest `.env`."""
     for name in names:
         if value := os.environ.get(name, "").strip():
-            return Credential(SecretStr(value), name, from_env_file=False, name=name)
+            return Credential(Secret(value), name, from_env_file=False, name=name)
     values, path = find_env_file()
     for name in names:
         if secret := values.get(name):

@@ -8,9 +8,8 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from nbtool.errors import SettingsError
+from nbtool.secret import Secret
 from nbtool.text import list_names
 
 MAX_ENV_FILE = 24 * 1024
@@ -22,7 +21,7 @@ MAX_LISTED_LINES = 5
 
 
 @cache
-def find_env_file() -> tuple[dict[str, SecretStr], str]:
+def find_env_file() -> tuple[dict[str, Secret], str]:
     """Return the values and the path of the nearest `.env`, upwards from the working directory.
 
     The result is cached; `find_env_file.cache_clear()` clears it.
@@ -41,7 +40,7 @@ def find_env_file() -> tuple[dict[str, SecretStr], str]:
     return {}, ""
 
 
-def read_env_file(path: Path) -> dict[str, SecretStr]:
+def read_env_file(path: Path) -> dict[str, Secret]:
     """Return the values of a `.env`; a file that cannot be read has none.
 
     Raises:
@@ -66,7 +65,7 @@ def read_env_file(path: Path) -> dict[str, SecretStr]:
         lines = list_names(skipped, MAX_LISTED_LINES)
         warnings.warn(f"Not NAME=value in {shown_path(str(path))}, and skipped: line {lines}", stacklevel=2)
     values = {binding.key: binding.value for binding in bindings}
-    return {name: SecretStr(value) for name, value in values.items() if name and value}
+    return {name: Secret(value) for name, value in values.items() if name and value}
 
 
 def shown_path(path: str) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from nbtool.wire.providers.connection import Connection
 
@@ -73,7 +71,7 @@ class Provider:
     provider_tools: tuple[str | dict[str, Any], ...] | None = None
     default_model: str = ""
     address_path: str = ""
-    port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0
+    port: int = 0
     key_page: str = ""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}

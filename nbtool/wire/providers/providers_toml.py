@@ -23,9 +23,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import cache
-from typing import Any, TypeVar
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbtool.errors import BadUsage, SettingsError
 from nbtool.server_url import parse_server_url
@@ -34,7 +32,11 @@ from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connectio
 from nbtool.wire.providers.provider import ABILITIES, Provider
 from nbtool.wire.providers.provider_tools import parse_provider_tools
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
 SETTINGS_FILE = "providers.toml"
+MAX_PORT = 65_535
 
 T = TypeVar("T")
 
@@ -62,12 +64,15 @@ def _override(builtin: Provider, table: Any, location: str) -> Provider:
     """Return a provider with the overrides of one table."""
     if not isinstance(table, dict):
         raise SettingsError(f"{location} is not a table.", fix="Write `[name]` and below it `base_url = …`.")
+    from pydantic import ValidationError  # noqa: PLC0415 - only where the user has such a file
+
     access = {key: value for key, value in table.items() if key in CONNECTION_SETTINGS}
     others = {key: value for key, value in table.items() if key not in access}
     values = {one.name: getattr(builtin, one.name) for one in fields(builtin)}
     others = {"compatible_wire": "", **others} if "wire" in others else others
     if "provider_tools" in table:
         others["provider_tools"] = _parsed(parse_provider_tools, table["provider_tools"], location)
+    _check_port(others.get("port", 0), location)
     try:
         provider = _validator().validate_python(values | others)
     except ValidationError as error:
@@ -84,7 +89,15 @@ def _override(builtin: Provider, table: Any, location: str) -> Provider:
 
 @cache
 def _validator() -> TypeAdapter[Provider]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - only where the user has such a file
+
     return TypeAdapter(Provider)
+
+
+def _check_port(port: Any, location: str) -> None:
+    if type(port) is not int or not 0 <= port <= MAX_PORT:
+        shown = repr(port) if isinstance(port, int | float) else f"of type {type(port).__name__}"
+        raise SettingsError(f"{location}: port is no number from 0 to {MAX_PORT}.", fix=f"It is {shown}.")
 
 
 def _invalid_field(error: ValidationError, location: str) -> SettingsError:

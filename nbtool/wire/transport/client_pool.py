@@ -24,7 +24,8 @@ from nbtool.wire.transport.tls import certificate_location, tls_context
 
 if TYPE_CHECKING:
     import httpx
-    from pydantic import SecretStr
+
+    from nbtool.secret import Secret
 
 MAX_IDLE_CONNECTIONS = 8
 """Maximum number of idle connections per loop."""
@@ -38,10 +39,10 @@ class _Access:
     """What connections depend on: requests that differ in it have different clients."""
 
     uses_environment: bool
-    proxy: SecretStr | None
+    proxy: Secret | None
     verify: str
     environment_certificates: str
-    client_certificate: tuple[SecretStr, ...]
+    client_certificate: tuple[Secret, ...]
 
 
 _clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Access, httpx.AsyncClient]] = (

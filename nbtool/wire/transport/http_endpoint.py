@@ -27,7 +27,7 @@ from nbtool.wire.transport.response.cooperative_decoding import split_batches
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 
 if TYPE_CHECKING:
-    from pydantic import SecretStr
+    from nbtool.secret import Secret
 
 HINT_SECONDS = 3.0
 """Time limit for listing the models for the error about an unknown model."""
@@ -47,7 +47,7 @@ class HttpEndpoint:
     model: str
     provider: str = ""
     is_own_host: bool = False
-    key: SecretStr | None = None
+    key: Secret | None = None
     key_from: str = ""
     key_source: KeySource | None = None
     connection: Connection = field(default_factory=Connection)
@@ -159,7 +159,7 @@ class HttpEndpoint:
         content, content_type = encode_body(request)
         return replace(request, headers={"content-type": content_type, **request.headers}), content
 
-    def _exchange(self, decoder: Decoder, request: Request, content: bytes, key: SecretStr | None) -> HttpExchange:
+    def _exchange(self, decoder: Decoder, request: Request, content: bytes, key: Secret | None) -> HttpExchange:
         return HttpExchange(
             decoder,
             self.base_url,
@@ -176,7 +176,7 @@ class HttpEndpoint:
         """Return the error with its source, and without what gives access to the server."""
         return redact_error(error.with_source(self.label), self.secrets)
 
-    def _renew_key(self, error: WireError, refused: SecretStr | None) -> float | None:
+    def _renew_key(self, error: WireError, refused: Secret | None) -> float | None:
         """Discard a key that the server refused; return the seconds before the next attempt, None if there is none."""
         if self.key_source is None or not is_refused_key(error):
             return None
@@ -184,16 +184,16 @@ class HttpEndpoint:
         return 0.0
 
     @property
-    def secrets(self) -> list[SecretStr]:
+    def secrets(self) -> list[Secret]:
         """All values that no text may contain: the key, headers, query, and credentials of a proxy."""
         issued = self.key_source.issued if self.key_source else ()
         return [*filter(None, (self.key, *issued)), *self.connection.secrets]
 
-    async def current_key(self) -> SecretStr | None:
+    async def current_key(self) -> Secret | None:
         """Return the key of the next request."""
         return await self.key_source.key() if self.key_source else self.key
 
-    def authorization(self, key: SecretStr | None) -> Authorization:
+    def authorization(self, key: Secret | None) -> Authorization:
         """Return what adds a key, the headers and the query to a request."""
         return Authorization(self.connection, *auth_header(self.connection.auth), key)
 
@@ -217,7 +217,7 @@ def _parse_base_url(base_url: str) -> ServerUrl:
         raise BadUsage(f"Invalid server address: {error.message}", fix=error.fix) from None
 
 
-def _is_header_text(key: SecretStr) -> bool:
+def _is_header_text(key: Secret) -> bool:
     text = key.get_secret_value()
     return text.isascii() and text.isprintable()
 

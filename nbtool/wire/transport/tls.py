@@ -11,10 +11,10 @@ from nbtool.errors import SettingsError
 from nbtool.wire.providers.connection import CERTIFI, SYSTEM
 
 if TYPE_CHECKING:
-    from pydantic import SecretStr
+    from nbtool.secret import Secret
 
 
-def tls_context(verify: str = "", client_certificate: tuple[SecretStr, ...] = ()) -> ssl.SSLContext:
+def tls_context(verify: str = "", client_certificate: tuple[Secret, ...] = ()) -> ssl.SSLContext:
     """Return the TLS context for certificates of the system, of certifi, or of a file or folder.
 
     Without `verify` the files of the environment are used, else the system's trust store.
@@ -71,7 +71,7 @@ def _has_system_certificates() -> bool:
     return bool(paths.cafile) or bool(folder and any(os.scandir(folder)))
 
 
-def _load_client_certificate(context: ssl.SSLContext, parts: tuple[SecretStr, ...]) -> None:
+def _load_client_certificate(context: ssl.SSLContext, parts: tuple[Secret, ...]) -> None:
     certificate, *others = (part.get_secret_value() for part in parts)
     try:
         # Without a password OpenSSL would ask for one on the terminal.

@@ -13,9 +13,9 @@ from urllib.parse import quote, quote_plus, unquote
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import SecretStr
 
 from nbtool.errors import ProviderError
+from nbtool.secret import Secret
 from nbtool.wire.framing.encoded_text import TooManyEncodings, find_secrets, secret_forms
 from nbtool.wire.framing.redaction import HIDDEN, MAX_PART, NOT_SHOWN, _without_keys, redact, redact_error
 
@@ -100,7 +100,7 @@ def test_a_key_in_two_encodings_is_hidden(inner: str, outer: str) -> None:
         encoded = ENCODINGS[outer](ENCODINGS[inner](key) if inner else key)
         text = f"Invalid key: '{encoded}' (see https://host/keys)."
 
-        shown = redact(text, [SecretStr(key)])
+        shown = redact(text, [Secret(key)])
 
         assert hides(shown, encoded), shown
         assert shown.startswith("Invalid key: ")
@@ -124,7 +124,7 @@ def test_a_key_in_any_encodings_is_hidden(key: str, chain: list[str], before: st
     for name in chain:
         encoded = ENCODINGS[name](encoded)
 
-    shown = redact(f"{before} {encoded} {after}", [SecretStr(key)])
+    shown = redact(f"{before} {encoded} {after}", [Secret(key)])
 
     assert not is_in(shown, key)
     assert encoded not in shown
@@ -141,7 +141,7 @@ MIXED = [
 @pytest.mark.parametrize(("key", "written"), MIXED)
 def test_each_escape_of_one_byte_may_be_a_character_or_a_byte_of_utf_8(key: str, written: str) -> None:
     for text in (written, as_base64(written), json.dumps(written)):
-        shown = redact(f"The key {text} is wrong.", [SecretStr(key)])
+        shown = redact(f"The key {text} is wrong.", [Secret(key)])
 
         assert HIDDEN in shown
         assert written not in shown
@@ -152,7 +152,7 @@ def test_each_escape_of_one_byte_may_be_a_character_or_a_byte_of_utf_8(key: str,
 @given(text=st.text(max_size=300), key=st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=8, max_size=40))
 def test_a_text_without_the_key_stays_as_it_is(text: str, key: str) -> None:
     if not is_in(text, key):
-        assert redact(text, [SecretStr(key)]) == redact(text)
+        assert redact(text, [Secret(key)]) == redact(text)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_text_without_the_key_stays_as_it_is(text: str, key: str) -> None:
     ],
 )  # fmt: skip
 def test_ordinary_texts_stay_as_they_are(text: str) -> None:
-    assert redact(text, [SecretStr("nb_9f86d081884c7d659a2feaa0c55ad015")]) == text
+    assert redact(text, [Secret("nb_9f86d081884c7d659a2feaa0c55ad015")]) == text
 
 
 @pytest.mark.nightly
@@ -175,7 +175,7 @@ def test_the_start_of_a_key_that_was_cut_off_is_hidden(name: str, key: str) -> N
     encoded = ENCODINGS[name](key)
     for length in range(0, len(encoded), max(1, len(encoded) // 12)):
         error = ProviderError(f"The key {encoded[:length]}[… 99 characters more]")
-        shown = redact_error(error, [SecretStr(key)]).message
+        shown = redact_error(error, [Secret(key)]).message
         rest = shown.removeprefix("The key ").partition("[… ")[0]
 
         assert len(rest) <= 40 or HIDDEN in shown or not _starts(rest, key), (length, shown)
@@ -186,7 +186,7 @@ def test_the_start_of_a_key_that_was_cut_off_is_hidden(name: str, key: str) -> N
 def test_the_start_of_any_key_that_was_cut_off_anywhere_is_hidden(key: str, name: str, share: float) -> None:
     start = ENCODINGS[name](key)[: int(share * len(ENCODINGS[name](key)))]
 
-    shown = redact_error(ProviderError(f"The key {start}[… 99 characters more]"), [SecretStr(key)]).message
+    shown = redact_error(ProviderError(f"The key {start}[… 99 characters more]"), [Secret(key)]).message
     rest = shown.removeprefix("The key ").partition("[… ")[0]
 
     assert len(rest) <= 40 or HIDDEN in shown or not _starts(rest, key), shown
@@ -204,7 +204,7 @@ def _starts(rest: str, key: str) -> bool:
      ("a b ", 50_000), ("\\xc3", 15_000), ("\\xc3" * 50 + "\\x83" * 50, 300)],
 )  # fmt: skip
 def test_the_time_grows_with_the_text(unit: str, count: int) -> None:
-    key = [SecretStr("sk+ab/cd==QQqq1234")]
+    key = [Secret("sk+ab/cd==QQqq1234")]
 
     def seconds(text: str) -> float:
         started = time.process_time()
@@ -234,7 +234,7 @@ def test_a_key_is_hidden_anywhere_in_a_long_text() -> None:
     key = "nb_9f86d081884c7d659a2feaa0c55ad015"
     text = f"{'words ' * (MAX_PART // 6 - 4)}{as_base64(key, 'x')}{' words' * 30_000} {quote(key)}"
 
-    shown = redact(text, [SecretStr(key)])
+    shown = redact(text, [Secret(key)])
 
     assert shown.count(HIDDEN) == 2
     assert key not in unquote(shown)

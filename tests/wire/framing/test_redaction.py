@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import SecretStr
 
+from nbtool.secret import Secret
 from nbtool.wire.framing.redaction import _MIN_SECRET, HIDDEN, excerpt, redact
 
 
 def test_a_given_key_is_hidden_from_its_shortest_length_on() -> None:
     short, shortest = "k" * (_MIN_SECRET - 1), "q" * _MIN_SECRET
 
-    assert redact(f"<{shortest}>", [None, SecretStr(shortest)]) == f"<{HIDDEN}>"
-    assert redact(f"<{short}>", [SecretStr(short)]) == f"<{short}>"
+    assert redact(f"<{shortest}>", [None, Secret(shortest)]) == f"<{HIDDEN}>"
+    assert redact(f"<{short}>", [Secret(short)]) == f"<{short}>"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool.errors import (
     AuthenticationFailed,
@@ -24,6 +23,7 @@ from nbtool.errors import (
     UnknownModel,
     Unsupported,
 )
+from nbtool.secret import Secret
 from nbtool.wire.endpoints import model_endpoint
 from nbtool.wire.endpoints.model_endpoint import default_model, list_models, make_endpoint, register_local_server
 from nbtool.wire.providers.catalog import BUILTIN, providers
@@ -56,7 +56,7 @@ def empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pa
     find_env_file.cache_clear()
 
 
-def secret(key: SecretStr | None) -> str:
+def secret(key: Secret | None) -> str:
     return key.get_secret_value() if key else ""
 
 
@@ -392,7 +392,7 @@ def test_abilities_can_be_given() -> None:
 @dataclass(frozen=True)
 class Here:
     base_url: str
-    key: SecretStr | None
+    key: Secret | None
 
 
 def test_a_local_server_is_started_when_it_is_first_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,7 +401,7 @@ def test_a_local_server_is_started_when_it_is_first_wanted(monkeypatch: pytest.M
 
     def start() -> Here:
         started.append("practice")
-        return Here("http://127.0.0.1:5/v1", SecretStr(KEY))
+        return Here("http://127.0.0.1:5/v1", Secret(KEY))
 
     register_local_server("practice", start)
     before = list(started)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool import Chat, tool
 from nbtool.errors import EnvFileNotAllowed, MissingKey, SettingsError
 from nbtool.messages import ToolCall, ToolResult, assistant, results, user
+from nbtool.secret import Secret
 from nbtool.server_url import parse_server_url
 from nbtool.wire import Prompt
 from nbtool.wire.endpoints.model_endpoint import list_models, make_endpoint
@@ -221,7 +221,7 @@ def test_all_models_are_listed_at_once() -> None:
 
 def test_a_rate_limit_names_when_to_try_again() -> None:
     with simulate("google") as provider:
-        chat = Chat("google:gemini-busy", base_url=provider.url, api_key=SecretStr(provider.key))
+        chat = Chat("google:gemini-busy", base_url=provider.url, api_key=Secret(provider.key))
         turn = chat.send("Hi")
 
     assert "exceeded your current quota" in str(turn.error)

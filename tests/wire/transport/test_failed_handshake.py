@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool.messages import user
+from nbtool.secret import Secret
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.connection.http_transport import http_client, public_url
 from nbtool.wire import Prompt, find_wire
@@ -56,7 +56,7 @@ async def without_garbage_collection() -> AsyncIterator[None]:
 
 
 async def ask_model(address: str) -> None:
-    endpoint = HttpEndpoint(find_wire("chat"), address, "m", provider="lab", key=SecretStr("sk-0123456789abcdef"))
+    endpoint = HttpEndpoint(find_wire("chat"), address, "m", provider="lab", key=Secret("sk-0123456789abcdef"))
     async for _ in endpoint.stream(Prompt((user("Hi"),))):
         pass
 

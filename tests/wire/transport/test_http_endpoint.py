@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool.errors import (
     AuthenticationFailed,
@@ -31,6 +30,7 @@ from nbtool.errors import (
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, TextDelta, UsageDelta
 from nbtool.messages import user
+from nbtool.secret import Secret
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
@@ -62,7 +62,7 @@ HELLO: dict[str, Any] = {"choices": [{"index": 0, "message": {"content": "Hello"
 
 def endpoint(server: ChaosServer, **changes: Any) -> HttpEndpoint:
     plain = HttpEndpoint(
-        find_wire("chat"), server.url, "m", provider="lab", key=SecretStr(KEY), retries=RetryPolicy(2, min_delay=0.01)
+        find_wire("chat"), server.url, "m", provider="lab", key=Secret(KEY), retries=RetryPolicy(2, min_delay=0.01)
     )
     return replace(plain, **changes)
 
@@ -410,14 +410,14 @@ def test_a_cookie_of_one_server_goes_to_no_other() -> None:
 @pytest.mark.parametrize("scheme", ["http", "https", "socks5", "socks5h"])
 @pytest.mark.parametrize(
     "access",
-    [{"key": SecretStr(KEY)}, {"headers": {"X-A": SecretStr(KEY)}}, {"query": {"a": SecretStr(KEY)}}],
+    [{"key": Secret(KEY)}, {"headers": {"X-A": Secret(KEY)}}, {"query": {"a": Secret(KEY)}}],
     ids=["key", "header", "query"],
 )
 def test_plain_http_to_this_machine_does_not_leave_it_through_a_proxy(scheme: str, access: dict[str, Any]) -> None:
     settings = {name: value for name, value in access.items() if name != "key"}
 
     def make(proxy_host: str) -> HttpEndpoint:
-        proxy = SecretStr(f"{scheme}://ada:p@{proxy_host}:3128")
+        proxy = Secret(f"{scheme}://ada:p@{proxy_host}:3128")
         connection = Connection(proxy=proxy, **settings)
         return HttpEndpoint(
             find_wire("chat"), "http://127.0.0.1:8000/v1", "m", key=access.get("key"), connection=connection
@@ -613,7 +613,7 @@ def test_no_error_shows_the_key(steps: list[Any]) -> None:
 
 @pytest.mark.promise("no-secret-told")
 def test_an_endpoint_does_not_show_its_key() -> None:
-    asked = HttpEndpoint(find_wire("chat"), "https://host.example/v1", "m", key=SecretStr(KEY))
+    asked = HttpEndpoint(find_wire("chat"), "https://host.example/v1", "m", key=Secret(KEY))
 
     assert KEY not in repr(asked)
 
@@ -626,7 +626,7 @@ def test_an_address_must_be_one_of_a_server(address: str) -> None:
 
 def test_a_key_with_a_line_break_is_refused_and_not_shown() -> None:
     with pytest.raises(MissingKey) as caught:
-        HttpEndpoint(find_wire("chat"), "https://host.example/v1", "m", key=SecretStr("sk-1\nsk-2"))
+        HttpEndpoint(find_wire("chat"), "https://host.example/v1", "m", key=Secret("sk-1\nsk-2"))
 
     assert "sk-1" not in str(caught.value)
     frames = [dict(frame.f_locals) for frame, _ in traceback.walk_tb(caught.tb.tb_next)]

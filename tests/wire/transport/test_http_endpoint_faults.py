@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool.errors import WireError
 from nbtool.events import Delta, ReplyEnd, Retrying, TextDelta
 from nbtool.messages import user
+from nbtool.secret import Secret
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
@@ -144,7 +144,7 @@ def count_faults(answers: list[list[Step]], requests: int) -> int:
 
 
 def endpoint(url: str) -> HttpEndpoint:
-    key, retries = SecretStr("sk-secret-canary-0123456789"), RetryPolicy(2, min_delay=0.001)
+    key, retries = Secret("sk-secret-canary-0123456789"), RetryPolicy(2, min_delay=0.001)
     plain = HttpEndpoint(find_wire("chat"), url, "m", provider="lab", key=key, retries=retries)
     return replace(plain, timeouts=SHORT)
 

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool.errors import AuthenticationFailed, ProviderError, RateLimited, ServerOverloaded, WireError
 from nbtool.messages import user
+from nbtool.secret import Secret
 from nbtool.testing import play
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
@@ -53,7 +53,7 @@ FINAL: list[dict[str, Any]] = [
 
 def endpoint(server: ChaosServer, attempts: int = 2) -> HttpEndpoint:
     retries = RetryPolicy(attempts, min_delay=0.001)
-    return HttpEndpoint(find_wire("chat"), server.url, "m", provider="lab", key=SecretStr("k"), retries=retries)
+    return HttpEndpoint(find_wire("chat"), server.url, "m", provider="lab", key=Secret("k"), retries=retries)
 
 
 FORMS = {

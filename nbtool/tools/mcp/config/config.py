@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import SecretStr
-
 from nbtool.errors import BadUsage
+from nbtool.secret import Secret
 from nbtool.server_url import parse_server_url
 from nbtool.text import count_of
 from nbtool.tools.approval import make_digest
@@ -52,12 +51,12 @@ class ServerSpec:
     name: str
     command: str = field(default="", repr=False)
     args: tuple[str, ...] = field(default=(), repr=False)
-    env: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
+    env: Mapping[str, Secret] = field(default_factory=dict, repr=False)
     folder: str | None = field(default=None, repr=False)
     url: str = field(default="", repr=False)
-    headers: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, Secret] = field(default_factory=dict, repr=False)
     template: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    variables: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
+    variables: Mapping[str, Secret] = field(default_factory=dict, repr=False)
     header_variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     limits: ServerLimits = field(default_factory=ServerLimits)
     uses_oauth: bool = False
@@ -72,12 +71,12 @@ class ServerSpec:
         """Remove the values of variables, headers and environment from a text for a person or a model."""
         return without_secrets(text, self.variables, {**self.env, **self.headers, **self._credentials()})
 
-    def _credentials(self) -> dict[str, SecretStr]:
+    def _credentials(self) -> dict[str, Secret]:
         """Return what follows the scheme in headers of authorization, and the values of the query, by their places."""
         values = [value.get_secret_value().split(None, 1) for value in self.headers.values()]
         keys = [parts[1].strip() for parts in values if len(parts) > 1 and parts[0].lower() in _SCHEMES]
         query = [value for _, value in parse_qsl(urlsplit(self.url).query)]
-        return {f"credential {number}": SecretStr(value) for number, value in enumerate((*keys, *query))}
+        return {f"credential {number}": Secret(value) for number, value in enumerate((*keys, *query))}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -163,7 +162,7 @@ def _parse_http_entry(name: str, entry: Mapping[str, Any], expansion: Expansion)
     )
 
 
-def _uses_oauth(name: str, entry: Mapping[str, Any], headers: Mapping[str, SecretStr]) -> bool:
+def _uses_oauth(name: str, entry: Mapping[str, Any], headers: Mapping[str, Secret]) -> bool:
     auth = entry.get("auth")
     if auth not in (None, "oauth"):
         raise BadUsage(f'The MCP server {name!r}: "auth" can only be "oauth".')
@@ -192,11 +191,11 @@ def _parse_url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str
     return url.strip()
 
 
-def _string_items(name: str, entry: Mapping[str, Any], key: str, expansion: Expansion) -> dict[str, SecretStr]:
+def _string_items(name: str, entry: Mapping[str, Any], key: str, expansion: Expansion) -> dict[str, Secret]:
     value_given = entry.get(key) or {}
     if not isinstance(value_given, Mapping) or not all(_is_text(item) for pair in value_given.items() for item in pair):
         raise BadUsage(f"The MCP server {name!r}: {key} must be an object with string values.")
-    return {item: SecretStr(expansion.expand(value, f"{key}.{item}").strip()) for item, value in value_given.items()}
+    return {item: Secret(expansion.expand(value, f"{key}.{item}").strip()) for item, value in value_given.items()}
 
 
 def _is_text(value: Any) -> bool:

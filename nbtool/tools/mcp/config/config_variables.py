@@ -7,9 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pydantic import SecretStr
-
 from nbtool.errors import BadUsage
+from nbtool.secret import Secret
 
 MIN_SECRET_CHARS = 4
 """Minimum length of a value that is removed from messages; shorter ones occur in any text."""
@@ -24,7 +23,7 @@ class Expansion:
     """The variables of one server's configuration: where each was used, and its value."""
 
     server: str
-    values: dict[str, SecretStr] = field(default_factory=dict)
+    values: dict[str, Secret] = field(default_factory=dict)
 
     def expand(self, text: str, location: str) -> str:
         """Return a text with its variables expanded; `location` names the text in an error.
@@ -42,7 +41,7 @@ class Expansion:
                     problem = f"{location} needs the environment variable {name}, which is not set."
                     raise BadUsage(f"The MCP server {self.server!r}: {problem}", fix=fix)
                 return default
-            self.values[name] = SecretStr(value)
+            self.values[name] = Secret(value)
             return value
 
         return _VARIABLE.sub(value_of, text)
@@ -53,7 +52,7 @@ def variables_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names[1] for names in _VARIABLE.finditer(text)))
 
 
-def without_secrets(text: str, variables: Mapping[str, SecretStr], others: Mapping[str, SecretStr]) -> str:
+def without_secrets(text: str, variables: Mapping[str, Secret], others: Mapping[str, Secret]) -> str:
     """Replace the value of each variable in a text by `${NAME}`, and other secret values by `***`."""
     hidden = {value.get_secret_value(): HIDDEN for value in others.values()}
     hidden |= {value.get_secret_value(): f"${{{name}}}" for name, value in variables.items()}

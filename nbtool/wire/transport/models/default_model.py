@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import json
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import NamedTuple
 from urllib.parse import urlsplit
-
-from pydantic_core import from_json
 
 from nbtool.errors import InvalidReply
 from nbtool.policy import site_policy
@@ -121,8 +120,8 @@ def _first_model(base_url: str, seconds: float = PROBE_SECONDS) -> str:
         answer = connection.getresponse()
         reader = BodyReader(answer.headers.get("content-encoding", ""), _MAX_LIST, base_url)
         body = b"".join(reader.feed(answer.read(_MAX_LIST)))
-        value = from_json(body) if answer.status == 200 else None
-    except (OSError, http.client.HTTPException, ValueError, InvalidReply):
+        value = json.loads(body) if answer.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError, RecursionError, InvalidReply):
         return ""
     finally:
         connection.close()

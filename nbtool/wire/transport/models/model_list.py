@@ -24,7 +24,8 @@ from nbtool.wire.transport.response.decompression import read_start
 
 if TYPE_CHECKING:
     import httpx
-    from pydantic import SecretStr
+
+    from nbtool.secret import Secret
 
 LIST_SECONDS = 15.0
 """Time limit for a list of models."""
@@ -68,13 +69,13 @@ class ModelServer(Protocol):
         """The source of keys that expire."""
 
     @property
-    def secrets(self) -> list[SecretStr]:
+    def secrets(self) -> list[Secret]:
         """All values that no text may contain."""
 
-    async def current_key(self) -> SecretStr | None:
+    async def current_key(self) -> Secret | None:
         """Return the key of the next request."""
 
-    def authorization(self, key: SecretStr | None) -> Authorization:
+    def authorization(self, key: Secret | None) -> Authorization:
         """Return what adds a key, the headers and the query to a request."""
 
 

@@ -11,7 +11,8 @@ from nbtool.wire.providers.connection import Connection
 
 if TYPE_CHECKING:
     import httpx
-    from pydantic import SecretStr
+
+    from nbtool.secret import Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Authorization:
     connection: Connection
     header: str
     prefix: str
-    key: SecretStr | None
+    key: Secret | None
 
     def __call__(self, request: httpx.Request) -> httpx.Request:
         """Sign a request of httpx, which calls this just before it sends it."""

@@ -25,9 +25,8 @@ from functools import cache, partial
 from pathlib import PurePath
 from typing import Any
 
-from pydantic import SecretStr
-
 from nbtool.errors import BadUsage, MissingKey
+from nbtool.secret import Secret, SecretValue
 from nbtool.threads.thread_pool import run_in_worker
 
 EARLY_SECONDS = 60.0
@@ -62,7 +61,7 @@ _EPOCH = 1e8
 class IssuedKey:
     """A key and the time at which it ends, in seconds since 1970; None if that is unknown."""
 
-    value: SecretStr
+    value: Secret
     expires: float | None = None
 
 
@@ -80,22 +79,22 @@ class KeySource:
     clock: Callable[[], float] = field(default=time.time, repr=False)
     _current: IssuedKey | None = field(default=None, repr=False)
     _renew_at: float = 0.0
-    _former: deque[SecretStr] = field(default_factory=lambda: deque(maxlen=MAX_FORMER), repr=False)
+    _former: deque[Secret] = field(default_factory=lambda: deque(maxlen=MAX_FORMER), repr=False)
     _locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = field(
         default_factory=weakref.WeakKeyDictionary, repr=False
     )
 
     @property
-    def current(self) -> SecretStr | None:
+    def current(self) -> Secret | None:
         """The key that was returned last."""
         return self._current.value if self._current else None
 
     @property
-    def issued(self) -> list[SecretStr]:
+    def issued(self) -> list[Secret]:
         """The current key and the last former ones, which a late response may still contain."""
         return [*filter(None, [self.current]), *self._former]
 
-    async def key(self) -> SecretStr:
+    async def key(self) -> Secret:
         """Return a valid key, and fetch the next one if the current one ends soon.
 
         Raises:
@@ -108,7 +107,7 @@ class KeySource:
                 self._current, self._renew_at = issued, self._end_of_use(issued)
             return self._current.value
 
-    def discard(self, refused: SecretStr | None) -> None:
+    def discard(self, refused: Secret | None) -> None:
         """Have the next request fetch another key, unless the refused one was replaced already."""
         if refused == self.current:
             self._renew_at = 0.0
@@ -180,14 +179,14 @@ def parse_key(value: Any, label: str) -> IssuedKey:
         nbtool.errors.MissingKey: it contains none.
     """
     token, end = _split_result(value)
-    token = token.get_secret_value() if isinstance(token, SecretStr) else token
+    token = token.get_secret_value() if isinstance(token, SecretValue) else token
     text = token.strip() if isinstance(token, str) else ""
     if not text or len(text) > MAX_KEY or not (text.isascii() and text.isprintable()):
         raise MissingKey(
             f"{label} returned no key.", fix="Expected a text in one line, or a text and the time of its end."
         )
     expires = _as_time(end)
-    return IssuedKey(SecretStr(text), _end_of_web_token(text) if expires is None else expires)
+    return IssuedKey(Secret(text), _end_of_web_token(text) if expires is None else expires)
 
 
 def _split_result(value: Any) -> tuple[Any, Any]:
@@ -199,7 +198,7 @@ def _split_result(value: Any) -> tuple[Any, Any]:
         end = next((fields[name] for name in _END_FIELDS if fields.get(name)), None)
         seconds = next((fields[name] for name in _SECONDS_FIELDS if fields.get(name)), None)
         return next((fields[name] for name in _KEY_FIELDS if fields.get(name)), None), end or seconds
-    if not isinstance(value, str | SecretStr) and hasattr(value, "token"):
+    if not isinstance(value, str | SecretValue) and hasattr(value, "token"):
         return value.token, getattr(value, "expires_on", None) or getattr(value, "expiry", None)
     return value, None
 
@@ -300,7 +299,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def check_key(key: Any) -> SecretStr | KeySource | None:
+def check_key(key: Any) -> Secret | KeySource | None:
     """Return a key argument in its stored form: a secret, or the source that calls a function.
 
     Raises:
@@ -308,10 +307,10 @@ def check_key(key: Any) -> SecretStr | KeySource | None:
     """
     if key is None or isinstance(key, KeySource):
         return key
-    if isinstance(key, SecretStr):
-        return key if key.get_secret_value().strip() else None
+    if isinstance(key, SecretValue):
+        key = key.get_secret_value()
     if isinstance(key, str):
-        return SecretStr(key.strip()) if key.strip() else None
+        return Secret(key.strip()) if key.strip() else None
     if callable(key):
         return key_function_source(key)
     raise BadUsage(f"api_key: expected a text or a function, not {type(key).__name__}.", fix='api_key="…"')

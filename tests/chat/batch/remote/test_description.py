@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool import Chat, tool
 from nbtool.chat.batch.remote import Sealed, pack_error, seal
@@ -20,6 +19,7 @@ from nbtool.chat.batch.remote.packed_answer import unpack_error
 from nbtool.chat.chat_description import receive_chat
 from nbtool.errors import BadUsage, EnvFileNotAllowed, NbtoolError, PolicyRefused, RateLimited, WorkerLost
 from nbtool.plugins.budget import Budget
+from nbtool.secret import Secret
 from nbtool.testing import ScriptedWire
 from tests.chaos import Received, serve_by
 from tests.chat.batch.remote.far_tools import say, where
@@ -160,7 +160,7 @@ def test_what_cannot_travel_is_refused_by_name_before_anything_is_sent(spy: Spy)
 
 
 def test_no_secret_travels_inside_a_tool_or_an_object(spy: Spy, monkeypatch: pytest.MonkeyPatch) -> None:
-    hidden, environment = SecretStr(KEY), os.environ
+    hidden, environment = Secret(KEY), os.environ
 
     def by_secret() -> str:
         """Use a secret."""
@@ -190,7 +190,7 @@ def test_without_cloudpickle_what_a_cell_defines_is_refused(spy: Spy, monkeypatc
     refused("The tool one cannot be sent .* only cloudpickle sends what a cell or a script defines", spy, chat)
     assert seal({"tool": where}).open()["tool"] is where
     with pytest.raises(BadUsage, match="contains a secret"):
-        seal({"a": SecretStr(KEY)})
+        seal({"a": Secret(KEY)})
 
 
 @pytest.mark.parametrize(

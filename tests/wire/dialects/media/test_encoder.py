@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from nbtool.errors import (
     AuthenticationFailed,
@@ -21,6 +20,7 @@ from nbtool.errors import (
 )
 from nbtool.events import Delta, MediaDelta, ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Media, Message, Usage, assistant, user
+from nbtool.secret import Secret
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
 from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
@@ -413,7 +413,7 @@ def test_a_cancelled_request_closes_its_socket() -> None:
 
 
 def test_a_key_is_never_in_what_is_shown_of_an_endpoint() -> None:
-    there = make_endpoint("openai:tts-1", base_url="http://127.0.0.1:9/v1", api_key=SecretStr(KEY))
+    there = make_endpoint("openai:tts-1", base_url="http://127.0.0.1:9/v1", api_key=Secret(KEY))
 
     assert KEY not in repr(there)
     assert "PNG" not in repr(Media("image/png", data=PNG))

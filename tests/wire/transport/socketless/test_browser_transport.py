@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 import httpx
 import pytest
-from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, ConnectionFailed, SettingsError
 from nbtool.messages import user
+from nbtool.secret import Secret
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.reply import ReplyBuilder
@@ -108,7 +108,7 @@ def endpoint(url: str, connection: Connection | None = None) -> HttpEndpoint:
         find_wire("chat"),
         url,
         "m",
-        key=SecretStr(KEY),
+        key=Secret(KEY),
         connection=connection or Connection(),
         retries=RetryPolicy(attempts=1),
     )
@@ -153,7 +153,7 @@ def test_no_page_is_fetched_where_its_address_cannot_be_checked() -> None:
 @pytest.mark.usefixtures("no_sockets")
 @pytest.mark.parametrize(
     "connection",
-    [Connection(proxy=SecretStr("http://127.0.0.1:2")), Connection(verify="certifi")],
+    [Connection(proxy=Secret("http://127.0.0.1:2")), Connection(verify="certifi")],
 )
 def test_a_proxy_and_certificates_of_our_own_are_refused_in_a_browser(connection: Connection) -> None:
     async def client() -> None:
