@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -58,7 +59,9 @@ class Requests:
             return await self._use_recorded_reply(recorded)
         self.outcome.phase = "final_reply" if purpose.is_final else "request"
         request = await self._prepare(purpose)
-        reply = await self._read_reply(request, purpose)
+        start = RequestStarted(request.round, host=self.endpoint.host, final=purpose.is_final)
+        written = asyncio.ensure_future(self.turn.emit(start))
+        reply = await self._read_reply(request, purpose, written)
         await self._check(reply)
         if purpose.is_final and reply.calls:
             advice = name_setting(OR_RAISE_LIMIT, purpose.setting)
@@ -88,7 +91,7 @@ class Requests:
         return reply
 
     async def _prepare(self, purpose: RequestPurpose) -> RequestContext:
-        """Return the request as the plugins have changed it, and announce it."""
+        """Return the request as the plugins have changed it."""
         turn = self.turn
         is_priced = turn.meter.price_of is not None
         require_known_cost(turn.limits, turn.abilities, turn.model, provider=turn.provider, is_priced=is_priced)
@@ -111,18 +114,23 @@ class Requests:
         if not purpose.has_tools and not turn.meter.rounds and request.tools:
             turn.notice_topics.add("rounds")
             await turn.emit(Notice(NO_ROUND_FOR_TOOLS, topic="rounds"))
-        await turn.emit(RequestStarted(request.round, host=self.endpoint.host, final=purpose.is_final))
         turn.meter.rounds += 1
         return request
 
-    async def _read_reply(self, request: RequestContext, purpose: RequestPurpose) -> Reply:
-        """Send a request and read its reply; what was received is kept, even if this raises."""
+    async def _read_reply(
+        self, request: RequestContext, purpose: RequestPurpose, written: asyncio.Future[None]
+    ) -> Reply:
+        """Send a request and read its reply; what was received is kept, even if this raises.
+
+        The request is sent while it is `written` to the history, and its reply is read once it is there.
+        """
         turn, endpoint, start = self.turn, self.endpoint, monotonic()
         max_calls = max(MAX_REPLY_CALLS, turn.limits.call_limit)
         builder = ReplyBuilder(wire=endpoint.dialect, host=endpoint.host, model=endpoint.model, max_calls=max_calls)
         try:
-            await self._stream_reply(request, builder)
+            await self._stream_reply(request, builder, written)
         finally:
+            await written
             turn.dialect = builder.wire = endpoint.dialect  # a refusal may have changed it
             reply = builder.reply()
             reply = replace(reply, usage=turn.meter.add(reply.usage))
@@ -152,11 +160,15 @@ class Requests:
                 fix="`%%chat --resume` continues from the last complete round; running the cell again starts over.",
             )
 
-    async def _stream_reply(self, request: RequestContext, builder: ReplyBuilder) -> None:
+    async def _stream_reply(
+        self, request: RequestContext, builder: ReplyBuilder, written: asyncio.Future[None]
+    ) -> None:
         """Pass every delta to the plugins, the reply builder and the emitter, in this order."""
         has_hooks = bool(self.hooks.get("on_stream_data"))
         async with aclosing(self.endpoint.stream(request.prompt())) as deltas:
             async for delta in deltas:
+                if not written.done():
+                    await written
                 if isinstance(delta, StreamNotice):
                     await self.turn.emit(Notice(delta.text, delta.level))
                     continue

@@ -1,8 +1,8 @@
 """The single output of a turn's events: to the journal first, and then to the listeners.
 
-All earlier events are written before a request is sent or a tool runs. Every wait for a write costs two thread
-switches; so an event that triggers no action is deferred and written together with the next one: a reply with the start
-of its first call, an outcome with the next request, and a start that an earlier one has announced.
+All earlier events are written before a tool runs, and before the reply to a request is read. Every wait for a write
+costs two thread switches; so an event that triggers no action is deferred and written together with the next one: a
+reply with the start of its first call, an outcome with the next request, and a start that an earlier one has announced.
 """
 
 from __future__ import annotations

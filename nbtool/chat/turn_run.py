@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from weakref import WeakSet
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.repair import repair_history
+from nbtool.chain.task_stopping import retrieve_exception
 from nbtool.chain.usage_meter import Meter
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation.tree import Node
@@ -85,8 +87,7 @@ class TurnRun:
             compared = partial(self._history, plan.node, always_compact=True)
             await recorder.find(context.history, compared, version=version, is_partial=plan.difference is not None)
             self.check_recipient(plan, recorder)
-            await emit(self._start_event(turn, plan, recorder))
-            self.chat.tree.add_version(plan.node, turn)
+            await self._begin(turn, plan, recorder, emit)
         results.needed = plan.carry_over.references
         calling_host.set(self.endpoint.host)
         with results:
@@ -103,6 +104,17 @@ class TurnRun:
                 turn.context = (*context.history, context.prompt)
             turn.error = outcome.error
         await recorder.store(turn)
+
+    async def _begin(self, turn: Turn, plan: TurnPlan, recorder: TurnRecorder, emit: Emit) -> None:
+        """Begin to write the start of a turn, and add the turn to the conversation.
+
+        It is written while the request is sent, whose reply waits for both; only a plugin acts earlier.
+        """
+        written = asyncio.ensure_future(emit(self._start_event(turn, plan, recorder)))
+        written.add_done_callback(retrieve_exception)
+        if self.chat.plugins:
+            await written
+        self.chat.tree.add_version(plan.node, turn)
 
     async def _emit_notices(self, turn: Turn, plan: TurnPlan, emit: Emit) -> None:
         """Say what the person should know of the request before it is sent."""

@@ -179,5 +179,5 @@ def test_a_round_waits_for_the_disk_twice(tmp_path: Path, monkeypatch: pytest.Mo
         assert turn.text == "Done."
     journal.cache_clear()
 
-    # began, first request; for each of two rounds: the call, the next request; the end
-    assert min(counts) == 7
+    # began and, perhaps together, the first request; for each of two rounds: the call, the next request; the end
+    assert min(counts) in (6, 7)

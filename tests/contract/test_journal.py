@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from nbtool import tool
 from tests.contract.earlier import TOOLS, copy_history, earlier_kernel, open_latest
 from tests.contract.notebook import Notebook
-from tests.contract.simulator import Provider, call, simulate
+from tests.contract.simulator import Provider, Request, call, simulate
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +31,7 @@ def test_a_call_that_starts_is_on_the_disk_before_it_has_an_effect(home: Path, m
     @tool(run="auto")
     def look() -> str:
         "Look into the file of the history."
-        with closing(sqlite3.connect(home / "journal.sqlite")) as journal:
-            tables = [name for (name,) in journal.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            dump = "\n".join(str(row) for table in tables for row in journal.execute(f'SELECT * FROM "{table}"'))
-        seen.append("look-for-me" in dump)
+        seen.append("look-for-me" in text_of(home))
         return "looked"
 
     seen: list[bool] = []
@@ -41,6 +40,26 @@ def test_a_call_that_starts_is_on_the_disk_before_it_has_an_effect(home: Path, m
     model.chat(tools=[look]).send("look-for-me")
 
     assert seen == [True]
+
+
+@pytest.mark.promise("written-first")
+def test_a_prompt_is_in_the_file_before_its_reply_comes(home: Path, model: Provider) -> None:
+    def answer_once_it_is_there(_: Request) -> str:
+        deadline = time.monotonic() + 60
+        while "look-for-me" not in text_of(home) and time.monotonic() < deadline:
+            threading.Event().wait(0.01)
+        return "It is there." if "look-for-me" in text_of(home) else "It is not there."
+
+    model.say(answer_once_it_is_there)
+
+    assert model.chat().send("look-for-me").text == "It is there."
+
+
+def text_of(home: Path) -> str:
+    """Return all that the file of the history contains."""
+    with closing(sqlite3.connect(home / "journal.sqlite")) as journal:
+        tables = [name for (name,) in journal.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return "\n".join(str(row) for table in tables for row in journal.execute(f'SELECT * FROM "{table}"'))
 
 
 @pytest.mark.feature("search and explore past chats")
