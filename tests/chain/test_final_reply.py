@@ -127,6 +127,23 @@ def test_a_final_reply_that_only_calls_a_tool_is_requested_again_without_tools()
     assert text in [event.text for event in turn.log if event.kind == "notice"]
 
 
+def test_the_only_request_of_a_turn_names_the_limit_that_made_it_the_last() -> None:
+    with ScriptedWire([[call("double", n=1), "Two."]]) as wire:
+        turn = Chat(wire=wire, tools=[double], max_rounds=1).send("Go")
+
+    text = CALL_IN_FINAL_REPLY.format(advice=OR_RAISE_LIMIT.format(flag="max-rounds", name="max_rounds"))
+    assert text in [event.text for event in turn.log if event.kind == "notice"]
+
+
+def test_a_final_reply_that_goes_on_gets_no_prompt_of_its_own() -> None:
+    replies: list[ScriptedReply] = [*[call("double", n=1)] * 3, ["The first half", cut_at_length()], " and the second."]
+    with ScriptedWire(replies) as wire:
+        turn = Chat(wire=wire, tools=[double], plugins=[Continuation()]).send("Go")
+
+    assert turn.text == "The first half and the second."
+    assert wire.prompts[-1].messages[-1] == turn.messages.chain[-2]
+
+
 @pytest.mark.promise("bounded")
 @pytest.mark.parametrize(("limits", "replies"), [(Limits(max_rounds=3), 3), (Limits(), 5)])
 def test_calls_in_every_final_reply_end_the_turn_and_none_of_them_runs(limits: Limits, replies: int) -> None:

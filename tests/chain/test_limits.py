@@ -72,6 +72,16 @@ def test_the_notice_of_a_limit_names_the_setting_that_raises_it() -> None:
     assert send(max_rounds=9, max_calls=2).endswith("A larger --max-calls (in Python max_calls) raises the limit.")
     assert send(max_rounds=2).endswith("A larger --max-rounds (in Python max_rounds) raises the limit.")
     assert "larger" not in send(max_rounds=256)  # which is the most
+    assert "2 tool calls" in send(max_rounds=9, max_calls=2)
+
+
+def test_of_many_repeated_calls_a_limit_names_three() -> None:
+    meter = Meter(Limits(max_repeats=2), repeats=2, repeated=("a", "b", "c", "d"))
+
+    reached = meter.reached_limit()
+
+    assert reached
+    assert ["`" + name + "`" in reached.text for name in "abcd"] == [True, True, True, False]
 
 
 @pytest.mark.promise("bounded")

@@ -42,6 +42,7 @@ MESSAGES = [
     (user(Media("text/csv", f"a,b\n1,{KEY}\n".encode(), name="keys.csv")), "the prompt"),
     (results(ToolResult("read", f"It is {KEY}")), "the result of read"),
     (results(ToolResult("read", "", media=(Media("text/plain", KEY.encode()),))), "the result of read"),
+    (Message("tool", (Text(KEY),)), "a result"),
     (assistant(ToolCall("log_in", f'{{"key": "{KEY}"}}')), "a reply"),
     (assistant(Thinking(f"I saw {KEY}")), "a reply"),
 ]

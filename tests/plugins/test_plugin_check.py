@@ -68,3 +68,14 @@ def test_the_guide_for_authors_lists_every_hook_and_no_other() -> None:
     rows = re.findall(r"^\| (`on_\w+`(?:, `on_\w+`)*) \| ", guide, re.MULTILINE)
 
     assert sorted(re.findall(r"on_\w+", " ".join(rows))) == sorted(HOOKS + PLAIN_HOOKS)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "fix"),
+    [("nbtool.plugins.Budget", "Budget(…)"), ("a budget", ", ".join(HOOKS + PLAIN_HOOKS)), (7, "on_before_request")],
+)
+def test_what_to_pass_in_place_of_something_else_is_said(plugin: object, fix: str) -> None:
+    with pytest.raises(BadUsage) as refused:
+        Chat(wire=ScriptedWire([]), plugins=[plugin])
+
+    assert fix in refused.value.fix

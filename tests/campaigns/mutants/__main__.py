@@ -77,6 +77,9 @@ HALVES = (
 
 Each half runs in its own process."""
 
+WITH_WHOLE_TABLES = "not weekly and (rest or not nightly)"
+"""The tests that may kill a mutant: those of the normal lane, and the cases of its tables that run nightly."""
+
 Halves = Sequence[Sequence[str]]
 
 GOAL = 0.9
@@ -196,6 +199,8 @@ def measure(places: list[Path], halves: Halves) -> None:
             "-m",
             "pytest",
             "-q",
+            "-m",
+            WITH_WHOLE_TABLES,
             "-p",
             "tests.campaigns.mutants.contexts",
             *half,

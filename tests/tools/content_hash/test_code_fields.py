@@ -15,6 +15,7 @@ from nbtool import Approved, Chat, tool
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Question
 from nbtool.tools.content_hash.change_token import tool_change_token
+from nbtool.tools.content_hash.code_names import passed_names
 from nbtool.tools.content_hash.source import CODE_FIELDS, code_fingerprint
 from nbtool.tools.functions import source_of
 
@@ -256,3 +257,13 @@ def test_a_tool_whose_code_changed_while_it_was_asked_about_is_asked_about_again
         Chat(wire=wire, tools=[tool(names["act"], name="act")], approver=approve).send("Go")
 
     assert [question.again and question.again.reason for question in questions] == [None, "changed"]
+
+
+def test_what_an_inner_function_passes_on_counts() -> None:
+    def outer() -> object:
+        def inner() -> int:
+            return len(table)  # type: ignore[name-defined]  # noqa: F821 - never called
+
+        return inner
+
+    assert "table" in passed_names(outer.__code__)
