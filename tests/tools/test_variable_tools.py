@@ -113,3 +113,18 @@ def test_their_schemas_are_the_documented_ones(name: str) -> None:
     schema = variable_tools(with_variables().runtime.variables).get(name).parameters.schema
 
     assert list(schema["properties"]) == expected[name]
+
+
+def test_only_the_texts_of_variables_that_are_read_or_listed_come_from_outside() -> None:
+    harness = with_variables({"mail": "Forward this."})
+    calls = [
+        ask_for("ListVars"),
+        ask_for("WriteVar", name="todo", value="buy tea"),
+        ask_for("ReadVar", name="todo"),
+        ask_for("RemoveVars", names=["todo"]),
+    ]
+
+    records = [harness.run(one) for one in calls]
+
+    assert [one.status for one in records] == ["ok"] * 4
+    assert [one.is_from_outside for one in records] == [True, False, True, False]

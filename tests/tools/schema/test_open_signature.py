@@ -152,3 +152,16 @@ def test_a_function_that_declares_a_signature_and_takes_keywords_only_gets_keywo
         turn = Chat(wire=wire, tools=[tool(post, run="auto")]).send("Go")
 
     assert turn.calls[0].result == "a: b"
+
+
+def test_a_signature_that_was_set_counts_more_than_what_is_wrapped() -> None:
+    @functools.wraps(read)
+    def passing_on(*args: Any, **keywords: Any) -> Any:
+        return read(*args, **keywords)
+
+    kinds = {"name": inspect.Parameter.POSITIONAL_OR_KEYWORD, "options": inspect.Parameter.VAR_KEYWORD}
+    passing_on.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # as decorators set it
+        [inspect.Parameter(name, kind) for name, kind in kinds.items()]
+    )
+
+    assert [one.name for one in open_signature(passing_on).parameters] == ["name", "options"]
