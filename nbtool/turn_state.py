@@ -162,7 +162,7 @@ class Call:
                 self.described, self.edited, self.inside = dict(event.described), event.edited, event.inside
                 self.qualified_name = event.qualified_name
             case CallAsked():
-                self.status = "waiting"
+                self.status, self.is_announced = "waiting", False
             case CallDecided():
                 self.decisions.append(event)
             case CallStarted():

@@ -57,6 +57,7 @@ class RunGate:
     async def _ask(self, bound: BoundCall, mode: RunMode) -> BoundCall | None:
         """Ask once; return the approved call if it is unchanged, and None if approval must be asked again."""
         questions = self._questions
+        self.slot.is_announced = False  # what a person approves, perhaps with other arguments, starts by itself
         bound = await self.runtime.read_contents(bound)
         resolution, is_first = await self._request_decision(bound, mode)
         try:

@@ -87,6 +87,26 @@ def test_calls_that_wait_for_none_are_announced_by_none() -> None:
     assert sorted(starts_of(turn)) == [(0, [], False), (1, [], False)]
 
 
+def test_an_announced_call_that_has_to_be_asked_about_after_all_starts_by_itself() -> None:
+    @tool(run="auto")
+    def replace_note() -> None:
+        """Let the other tool ask."""
+        chat.tools.remove("note")
+        chat.tools.add(tool(asking, name="note"))
+
+    with ScriptedApprover([Approved({"n": 7})]) as person:
+        wire = ScriptedWire([[call("replace_note"), call("note", n=1)], "Done."])
+        chat = Chat(wire=wire, tools=[replace_note, note], approver=person)
+        turn = chat.send("Go.")
+
+    first, second = (event for event in turn.log if isinstance(event, CallStarted))
+    asked = next(at for at, event in enumerate(turn.log) if event.kind == "call_asked")
+    assert first.announces == (second.call_id,)
+    assert not second.announced
+    assert second.edited == '{"n": 7}'
+    assert [one.status for one in restore_turn(turn.log[: asked + 1]).calls] == ["ok", "not_run"]
+
+
 def test_of_an_announced_call_it_is_unknown_after_a_kill_whether_it_started() -> None:
     turn = play(call("note", n=0), call("note", n=1), call("note", n=2))
     first = next(at for at, event in enumerate(turn.log) if isinstance(event, CallStarted))
