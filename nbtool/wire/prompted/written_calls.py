@@ -56,7 +56,7 @@ class ReportingScanner:
 
     def close(self, *, complete: bool = True) -> list[Piece]:
         """End the reply; `complete` is whether it was not truncated."""
-        return [*self._pieces(self._inner.close(complete=complete)), *self._search.close(complete=complete)]
+        return [*self._pieces(self._inner.close(complete=complete)), *self._search.close()]
 
     def _pieces(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         return (piece for piece in self._searched(pieces) if not isinstance(piece, PendingSegment))

@@ -10,6 +10,7 @@ import pytest
 from nbtool.events import Delta, StreamNotice
 from nbtool.messages import Citation, Link, ProviderCall, ToolResult, results, user
 from nbtool.wire import Prompt, Target, decode, find_wire
+from nbtool.wire.dialects.reply_notices import moderation_notices
 from tests.wire import anthropics, chatting, geminis, responding
 
 
@@ -161,6 +162,12 @@ def test_what_moderation_found_is_reported(dialect: str) -> None:
     assert notices(dialect, body(CLEAN, CLEAN)) == []
     assert notices(dialect, body(CLEAN, FLAGGED)) == ["The provider's moderation flagged the reply: violence."]
     assert notices(dialect, body(FAILED, CLEAN)) == ["The provider could not moderate the prompt: took too long."]
+
+
+def test_what_moderation_found_is_a_warning() -> None:
+    found = {"input": {"results": [FLAGGED]}, "output": {"results": [CLEAN]}}
+
+    assert [one.level for one in moderation_notices(found)] == ["warning"]
 
 
 def test_reasoning_that_a_provider_removed_from_the_request_is_reported() -> None:

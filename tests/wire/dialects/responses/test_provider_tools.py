@@ -46,6 +46,10 @@ RAN: dict[str, tuple[list[dict[str, Any]], list[ProviderCall]]] = {
         [{"type": "mcp_call", "id": "m1", "server_label": "shop", "name": "buy", "arguments": "{}", "output": "ok"}],
         [ProviderCall("shop.buy", "{}", "ok")],
     ),
+    "a tool of a server that failed after a part": (
+        [{"type": "mcp_call", "id": "m1", "name": "buy", "arguments": "{}", "output": "half", "error": "No more."}],
+        [ProviderCall("buy", "{}", "half\nNo more.")],
+    ),
     "an image": ([IMAGE], [ProviderCall("image_generation", "A tabby.")]),
     "the output of a program": (
         [{"type": "program_output", "id": "o", "call_id": "c", "result": "1"}], [ProviderCall("program", "", "1")],
