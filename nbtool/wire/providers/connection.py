@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from nbtool.errors import BadUsage
-from nbtool.secret import Secret
+from nbtool.secret import Secret, SecretValue
 from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.text import shorten
 
@@ -207,7 +207,7 @@ def _parse_pairs(name: str, value: Any) -> dict[str, Secret]:
         raise BadUsage(f"{name}: expected a table of at most {MAX_PAIRS} names and texts.", fix='{"name": "text"}')
     pairs: dict[str, Secret] = {}
     for key, item in value.items():
-        text = item.get_secret_value() if isinstance(item, Secret) else item
+        text = item.get_secret_value() if isinstance(item, SecretValue) else item
         if isinstance(key, str) and not isinstance(text, str):
             raise BadUsage(
                 f"{name}: the value of {key!r} has to be a text, not {type(text).__name__}.", fix="Quote it."
@@ -237,7 +237,7 @@ def _parse_command(name: str, value: Any) -> tuple[str, ...]:
     except ValueError:
         words = None
     if isinstance(words, list | tuple):
-        words = [word.get_secret_value() if isinstance(word, Secret) else word for word in words]
+        words = [word.get_secret_value() if isinstance(word, SecretValue) else word for word in words]
     is_list = isinstance(words, list | tuple) and all(isinstance(word, str) and "\0" not in word for word in words)
     if not (is_list and words and words[0]):
         raise BadUsage(f"{name}: expected a program and its arguments.", fix='["az", "account", "get-access-token"]')
@@ -251,7 +251,7 @@ def _parse_seconds(name: str, value: Any) -> float:
 
 
 def _parse_proxy(name: str, value: Any) -> Secret:
-    text = value.get_secret_value() if isinstance(value, Secret) else value
+    text = value.get_secret_value() if isinstance(value, SecretValue) else value
     text = text.strip() if isinstance(text, str) else ""
     if not _PROXY.fullmatch(text):
         raise BadUsage(f"{name}: expected the address of a proxy.", fix="http://NAME:PASSWORD@proxy.example:3128")
@@ -278,7 +278,7 @@ def _parse_verify(name: str, value: Any) -> str:
 def _parse_certificate(name: str, value: Any) -> tuple[Secret, ...]:
     parts = [value] if isinstance(value, str | Path) else value
     texts = (
-        [part.get_secret_value() if isinstance(part, Secret) else part for part in parts]
+        [part.get_secret_value() if isinstance(part, SecretValue) else part for part in parts]
         if isinstance(parts, Iterable)
         else []
     )

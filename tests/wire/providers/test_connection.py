@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from nbtool import Chat
 from nbtool.errors import BadUsage, SettingsError
-from nbtool.wire.providers.connection import CONNECTION_SETTINGS, auth_header, make_connection
+from nbtool.wire.providers.connection import CONNECTION_SETTINGS, MAX_VALUE, auth_header, make_connection
 
 
 def test_an_unknown_setting_is_refused_with_those_there_are() -> None:
@@ -34,3 +36,24 @@ def test_a_socks_proxy_without_its_package_names_what_to_install() -> None:
     assert isinstance(turn.error, SettingsError)
     assert "%pip install httpx[socks]" in str(turn.error)
     assert "word-0123456789" not in str(turn.error)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("pairs", "is_fit"),
+    [
+        ({"X-Team": "lab"}, True),
+        ({"X-Team": SecretStr("lab")}, True),
+        ({"X-Team": "a" * MAX_VALUE}, True),
+        ({"X-Team": "a" * (MAX_VALUE + 1)}, False),
+        ({" ": "lab"}, False),
+        ({7: "lab"}, False),
+        ({"X-Team": 7}, False),
+    ],
+)
+def test_headers_are_names_and_texts_of_a_bounded_length(pairs: Any, is_fit: bool) -> None:
+    if is_fit:
+        assert make_connection({"headers": pairs}).headers["X-Team"].get_secret_value().startswith(("lab", "aaa"))
+        return
+    with pytest.raises(BadUsage, match="headers"):
+        make_connection({"headers": pairs})
