@@ -269,6 +269,34 @@ def test_what_went_to_memory_while_a_slow_disk_had_it_is_not_written_to_the_file
     assert Journal(path).events("t") == []
 
 
+def test_a_disk_that_is_slow_twice_is_reported_once(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite", wait_seconds=0.01)
+
+    def write_to_a_slow_disk_twice() -> None:
+        for _ in range(2):
+            write_to_a_slow_disk()
+
+    def write_to_a_slow_disk() -> None:
+        responds, is_blocked = threading.Event(), threading.Event()
+
+        def block(_: object) -> None:
+            is_blocked.set()
+            responds.wait(240)
+
+        blocked = book._store.change(block)
+        assert is_blocked.wait(240)
+        asyncio.run(book.write("c", "t", [Notice("x")]))
+        responds.set()
+        blocked.result(240)
+        book._store.change(lambda _: None).result(240)  # behind what was written late
+
+    with pytest.warns(UserWarning, match="responds slowly") as warned:
+        write_to_a_slow_disk_twice()
+
+    assert len(warned) == 1
+    assert len(book.events("t")) == 2
+
+
 def test_a_write_that_is_being_committed_when_the_file_is_abandoned_is_in_the_file_alone(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
     committing, goes_on = threading.Event(), threading.Event()

@@ -195,3 +195,13 @@ def test_a_file_that_another_process_has_created_meanwhile_keeps_its_log(tmp_pat
     schema._create(path, {log.name})
 
     assert (path.read_bytes(), log.read_bytes()) == (b"journal", b"log")
+
+
+def test_tables_that_cannot_be_made_leave_none_and_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+
+    with pytest.raises((sqlite3.Error, JournalError), match="NONSENSE"):
+        schema.connect(path, "CREATE TABLE one (a); CREATE NONSENSE;")
+
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []

@@ -93,3 +93,14 @@ def test_a_folder_without_locks_hinders_no_chat() -> None:
     (data_dir() / "locks").write_text("a file")
 
     assert use_chat(new_id("chat"))
+
+
+def test_a_chat_that_is_open_has_a_lock_in_a_folder_of_this_person() -> None:
+    chat_id = new_id("chat")
+
+    assert use_chat(chat_id)
+
+    folder = data_dir() / "locks"
+    assert [one.name for one in folder.iterdir()] == [f"{chat_id}.lock"]
+    assert sys.platform == "win32" or folder.stat().st_mode & 0o777 == 0o700
+    leave_chats()
