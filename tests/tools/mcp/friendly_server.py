@@ -52,7 +52,7 @@ def mixed() -> CallToolResult:
 @server.tool()
 def fail() -> None:
     """Fail."""
-    raise ToolError("no such luck")
+    raise ToolError("No luck.")
 
 
 if __name__ == "__main__":

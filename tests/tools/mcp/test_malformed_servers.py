@@ -70,7 +70,6 @@ def test_a_malformed_tool_is_left_out_and_named_and_the_others_work(serve: Serve
 
     assert list(servers.tools()) == ["it_first", "it_last"]
     (notice,) = servers["it"].notices
-    assert "which is left out: " in notice
     assert ("'bad'" in notice) is (isinstance(entry, dict) and entry.get("name") == "bad")
     assert "validation error" not in notice
     assert shown(servers, "it_last", a=1) == '{"a": 1}'
@@ -82,7 +81,7 @@ def test_a_tool_with_a_flaw_works_and_the_flaw_is_named(serve: Serve, entry: Any
 
     assert list(servers.tools()) == ["it_bad", "it_last"]
     (notice,) = servers["it"].notices
-    assert notice.startswith("The MCP server 'it' describes the tool 'bad' wrongly: ")
+    assert all(name in notice for name in ("'it'", "'bad'"))
     assert shown(servers, "it_bad", a="x") == '{"a": "x"}'
 
 
@@ -100,8 +99,7 @@ def test_a_chat_says_once_what_is_left_out(serve: Serve) -> None:
         chat, other = (Chat(wire=wire, tools=[servers.filtered(["it_*"])]) for _ in range(2))
         turns = [chat.send("One."), chat.send("Two."), other.send("One.")]
 
-    said = ["The MCP server 'it' lists the tool 'bad', which is left out: it has no input schema."]
-    assert [[notice.text for notice in turn.notices] for turn in turns] == [said, [], said]
+    assert [["'bad'" in notice.text for notice in turn.notices] for turn in turns] == [[True], [], [True]]
 
 
 @pytest.mark.parametrize("answer", [{}, {"tools": None}, {"tools": {}}, {"tools": [], "nextCursor": 5}])
@@ -139,17 +137,17 @@ def test_malformed_prompts_and_resources_are_left_out_and_named(serve: Serve) ->
     assert (prompt.usage, prompt.description) == ("it.ask b=… [a=…]", "")
     assert (resource.uri, resource.name, resource.mime) == ("it://y", "it://y", "")
     it.prompts()
-    assert it.notices == (
-        "The MCP server 'it' lists 2 of 3 entries without a valid 'name'; they are left out.",
-        "The MCP server 'it' lists 1 of 2 entries without a valid 'uri'; they are left out.",
-    )
+    of_prompts, of_resources = it.notices
+    assert all(part in of_prompts for part in ("2 of 3", "'name'"))
+    assert all(part in of_resources for part in ("1 of 2", "'uri'"))
 
 
 def test_lists_of_prompts_and_resources_that_are_none_are_empty_and_named(serve: Serve) -> None:
     it = serve(prompts__list={"prompts": "x"}, resources__list={})["it"]
 
     assert (it.prompts(), it.resources()) == ((), ())
-    assert it.notices == ("The MCP server 'it' answered without a list.",)
+    (notice,) = it.notices
+    assert "'it'" in notice
 
 
 def test_malformed_contents_of_prompts_and_resources_are_texts(serve: Serve) -> None:
@@ -182,48 +180,50 @@ def too_deep() -> dict[str, Any]:
 
 TEXT = {"type": "text", "text": "row 7 was written"}
 OUT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
-MARK = "[nbtool: The tool ran. Its result is not what the server announced: "
+MARK = "[nbtool: "
 
 
-@pytest.mark.parametrize(
-    ("result", "text"),
-    [
-        ({"content": None}, ""),
-        ({"content": "plain"}, "plain"),
-        ({"content": TEXT}, "row 7 was written"),
-        ({"content": [{**TEXT, "annotations": {"priority": "high"}, "_meta": 5}]}, "row 7 was written"),
-        ({"content": [TEXT], "isError": None}, "row 7 was written"),
-        ({"content": [{"type": "sound", "x": 1}, TEXT]}, 'MCP] {"type": "sound", "x": 1}\nrow 7 was written'),
-        ({"content": [{"type": "text", "text": 7}]}, 'MCP] {"type": "text", "text": 7}'),
-        ({"content": [{"type": "resource_link", "uri": "it://y"}]}, "[it://y: it://y]"),
-        ({"content": [{"type": "resource", "resource": {"text": "inside"}}]}, "inside"),
-        ({"content": [{"type": "resource", "resource": {"uri": "x"}}]}, "MCP] {"),
-        ({"structuredContent": [1, 2]}, "[1, 2]"),
-        ({"structuredContent": "text"}, "text"),
-        ({"isError": True, "structuredContent": {"code": 429}}, '{"code": 429}'),
-        ({"isError": True, "content": [{"type": "text", "text": "no"}], "structuredContent": {"why": "full"}}, "no\n{"),
-        ({"isError": True, "content": [{"type": "image", "data": "eA==", "mimeType": "image/png"}]}, "image/png"),
-        ({"isError": "yes"}, "The tool failed without a message."),
-        ({"error": {"code": -32602, "message": "No.", "data": {"field": "n"}}}, 'says: No. ({"field": "n"})'),
-        ({"error": {"code": -32602, "message": "No.", "data": "why"}}, "says: No. (why)"),
-        ({"error": {"code": -32602, "message": "No.", "data": ""}}, "says: No."),
-    ],
+DELIVERED: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"content": None}, ""),
+    ({"content": "plain"}, "plain"),
+    ({"content": TEXT}, "row 7 was written"),
+    ({"content": [{**TEXT, "annotations": {"priority": "high"}, "_meta": 5}]}, "row 7 was written"),
+    ({"content": [TEXT], "isError": None}, "row 7 was written"),
+    ({"content": [{"type": "sound", "x": 1}, TEXT]}, 'MCP] {"type": "sound", "x": 1}\nrow 7 was written'),
+    ({"content": [{"type": "text", "text": 7}]}, 'MCP] {"type": "text", "text": 7}'),
+    ({"content": [{"type": "resource_link", "uri": "it://y"}]}, "[it://y: it://y]"),
+    ({"content": [{"type": "resource", "resource": {"text": "inside"}}]}, "inside"),
+    ({"content": [{"type": "resource", "resource": {"uri": "x"}}]}, "MCP] {"),
+    ({"structuredContent": [1, 2]}, "[1, 2]"),
+    ({"structuredContent": "text"}, "text"),
+    ({"isError": True, "structuredContent": {"code": 429}}, '{"code": 429}'),
+    ({"isError": True, "content": [{"type": "text", "text": "no"}], "structuredContent": {"why": "full"}}, "no\n{"),
+    ({"isError": True, "content": [{"type": "image", "data": "eA==", "mimeType": "image/png"}]}, "image/png"),
+    ({"isError": "yes"}, "failed"),
+    ({"error": {"code": -32602, "message": "No.", "data": {"field": "n"}}}, 'No. ({"field": "n"})'),
+    ({"error": {"code": -32602, "message": "No.", "data": "why"}}, "No. (why)"),
+    ({"error": {"code": -32602, "message": "No.", "data": ""}}, "No."),
 )
+"""Results of a call, and what the model gets of them."""
+
+
+@pytest.mark.parametrize(("result", "text"), DELIVERED)
 def test_what_came_of_a_call_is_delivered(serve: Serve, result: Any, text: str) -> None:
     assert text in shown(serve(tool("do"), results={"do": result}), "it_do")
 
 
-@pytest.mark.promise("one-tool")
-@pytest.mark.parametrize(
-    ("result", "parts"),
-    [
-        ({"content": [TEXT]}, ["row 7 was written", MARK + "it has no structured content.]"]),
-        ({"content": []}, [MARK + "it has no structured content.]"]),
-        ({"content": [TEXT], "structuredContent": {"x": "no"}}, ["row 7", '"no"', MARK + "['x']: 'no' is not of type"]),
-        ({"content": [], "structuredContent": {"y": [1]}}, ['"y"', MARK + "'x' is a required property.]"]),
-        ({"structuredContent": [1, 2]}, ["[1, 2]", MARK + "[1, 2] is not of type 'object'.]"]),
-    ],
+ANNOUNCED: tuple[tuple[dict[str, Any], list[str]], ...] = (
+    ({"content": [TEXT]}, ["row 7 was written", MARK]),
+    ({"content": []}, [MARK]),
+    ({"content": [TEXT], "structuredContent": {"x": "no"}}, ["row 7", '"no"', MARK, "['x']"]),
+    ({"content": [], "structuredContent": {"y": [1]}}, ['"y"', MARK, "'x'"]),
+    ({"structuredContent": [1, 2]}, ["[1, 2]", MARK, "'object'"]),
 )
+"""Results that are not what `OUT` announces, and what the model gets of them."""
+
+
+@pytest.mark.promise("one-tool")
+@pytest.mark.parametrize(("result", "parts"), ANNOUNCED)
 def test_a_result_that_is_not_what_was_announced_is_delivered_and_marked(
     serve: Serve, result: Any, parts: list[str]
 ) -> None:
@@ -256,9 +256,8 @@ def test_a_result_as_announced_or_that_nobody_can_check_is_as_it_is(serve: Serve
 def test_an_answer_that_cannot_be_repaired_is_an_error_in_words(serve: Serve) -> None:
     servers = serve(tool("do"), results={"do": {"resultType": "input_required", "inputRequests": 5}})
 
-    text = shown(servers, "it_do")
-    assert "answered otherwise than MCP says: " in text
-    assert "pydantic" not in text
+    record = make_harness(servers, approver=lambda _: Approved()).run(ask_for("it_do"))
+    assert (record.status, "'it'" in record.shown, "pydantic" in record.shown) == ("error", True, False)
 
 
 ODATA = tool(

@@ -14,26 +14,25 @@ def hint(of_tool: str = "", **annotations: Any) -> str:
     return parse_tools("lab", [tool])["say"].hint
 
 
-@pytest.mark.parametrize(
-    ("annotations", "said"),
-    [
-        ({}, ""),
-        ({"readOnlyHint": True}, "The server says: read-only."),
-        ({"readOnlyHint": False, "destructiveHint": True}, "The server says: changes things, may destroy."),
-        ({"destructiveHint": False, "idempotentHint": False}, "The server says: destroys nothing."),
-        (
-            {"idempotentHint": True, "openWorldHint": True},
-            "The server says: calling again has no further effect, reaches beyond itself.",
-        ),
-        ({"openWorldHint": False, "title": "Say\nit"}, 'The server says: "Say it", stays within itself.'),
-        ({"readOnlyHint": "yes", "destructiveHint": 1}, ""),
-        ({"title": "x" * 100}, f'The server says: "{"x" * 64}'),
-    ],
+ANNOTATIONS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({}, ""),
+    ({"readOnlyHint": True}, "read-only"),
+    ({"readOnlyHint": False, "destructiveHint": True}, "changes things, may destroy"),
+    ({"destructiveHint": False, "idempotentHint": False}, "destroys nothing"),
+    ({"idempotentHint": True, "openWorldHint": True}, "again"),
+    ({"openWorldHint": False, "title": "Say\nit"}, '"Say it", '),
+    ({"readOnlyHint": "yes", "destructiveHint": 1}, ""),
+    ({"title": "x" * 100}, f'"{"x" * 64}'),
 )
-def test_annotations_are_shown_as_the_words_of_the_server(annotations: dict[str, Any], said: str) -> None:
-    assert hint(**annotations).startswith(said)
-    assert bool(hint(**annotations)) is bool(said)
+"""What a server says, and what is shown of it."""
+
+
+@pytest.mark.parametrize(("annotations", "shown"), ANNOTATIONS)
+def test_annotations_are_shown_as_the_words_of_the_server(annotations: dict[str, Any], shown: str) -> None:
+    assert shown in hint(**annotations)
+    assert bool(hint(**annotations)) is bool(shown)
 
 
 def test_the_title_of_the_tool_comes_before_that_of_its_annotations() -> None:
-    assert hint("Outer", title="Inner") == 'The server says: "Outer".'
+    assert '"Outer"' in hint("Outer", title="Inner")
+    assert "Inner" not in hint("Outer", title="Inner")

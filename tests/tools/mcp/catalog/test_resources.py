@@ -17,6 +17,8 @@ from nbtool.tools.mcp.catalog.resources import RemoteResource
 from tests.tools.calling import ask_for, make_harness
 
 SERVER = Path(__file__).parents[1] / "prompting_server.py"
+NOTES = "all is well"
+"""What the server has at lab://notes."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def test_the_resources_of_a_server_are_listed_and_read(lab: McpServer) -> None:
     notes, pixel = lab.resources()
 
     assert notes == RemoteResource("lab", "lab://notes", "notes", "The notes.", "text/plain")
-    assert lab.read_resource(notes) == lab.read_resource(notes.uri) == "all is well"
+    assert lab.read_resource(notes) == lab.read_resource(notes.uri) == NOTES
     assert lab.read_resource(pixel) == Media("image/gif", b"GIF89a", name="lab://pixel")
 
 
@@ -60,7 +62,7 @@ def test_a_model_hands_a_link_on_by_reference_and_the_tool_reads_it(lab: McpServ
 
     assert isinstance(found.result, RemoteResource)
     assert "[notes: lab://notes]" in found.shown
-    assert read.shown == "all is well"
+    assert read.shown == NOTES
     assert [question.display_name for question in asked] == ["lab.find", "lab.read_resource"]
 
 
@@ -70,7 +72,7 @@ def test_a_model_reads_an_address_only_if_the_call_is_approved(lab: McpServer) -
     denied = make_harness(lab.resource_tool(), approver=lambda _: Denied()).run(call)
     approved = make_harness(lab.resource_tool(), approver=lambda _: Approved()).run(call)
 
-    assert (denied.status, approved.shown) == ("denied", "all is well")
+    assert (denied.status, approved.shown) == ("denied", NOTES)
 
 
 def test_the_tool_does_not_read_the_link_of_another_server(lab: McpServer) -> None:
@@ -80,4 +82,4 @@ def test_the_tool_does_not_read_the_link_of_another_server(lab: McpServer) -> No
     record = harness.run(ask_for("lab_read_resource", resource="$VAR_REF{{link}}"))
 
     assert record.status == "error"
-    assert "which is of the server 'web'" in record.shown
+    assert "'web'" in record.shown

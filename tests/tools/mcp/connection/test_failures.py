@@ -58,18 +58,19 @@ def test_a_status_without_a_name_is_shown_by_its_number() -> None:
 
 
 def test_the_report_of_an_ended_server_is_read_back() -> None:
-    written = report(3, b"first\nlast \xff\n", "It wrote too much.")
+    problem = "It wrote too much."
+    written = report(3, b"first\nlast \xff\n", problem)
 
     phrase, text = parse_exit_report(io.StringIO(written))
     assert phrase == " (exit status 3)"
-    assert text == "It wrote too much. The last lines of its stderr: first / last \ufffd"
+    assert text.startswith(f"{problem} ")
+    assert text.endswith(": first / last \ufffd")
 
 
 def test_a_report_that_is_none_is_shown_as_the_stderr_that_it_is() -> None:
-    assert parse_exit_report(io.StringIO("Traceback\nImportError: mcp\n")) == (
-        "",
-        "The last lines of its stderr: Traceback / ImportError: mcp",
-    )
+    phrase, text = parse_exit_report(io.StringIO("Traceback\nImportError: mcp\n"))
+
+    assert (phrase, text.partition(": ")[2]) == ("", "Traceback / ImportError: mcp")
 
 
 def test_of_the_body_of_an_error_only_the_start_is_read() -> None:
@@ -109,8 +110,7 @@ def test_a_login_that_leads_to_a_host_which_a_policy_does_not_list_sends_nothing
     failure = to_tool_failure(CLOSED, spec, current, io.StringIO(), is_call=False)
 
     assert (own, refused, sent) == (200, 503, ["lab.example"])
-    assert str(failure).startswith("The MCP server 'lab' was not reached. ")
-    assert f"The policy {path} does not allow an MCP server at https://login.example" in str(failure)
+    assert all(part in str(failure) for part in ("'lab'", str(path), "https://login.example"))
 
 
 @pytest.mark.parametrize("event", [b"data: {}\n\n", b"data: {}\r\n\r\n"])

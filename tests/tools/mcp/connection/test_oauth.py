@@ -114,7 +114,8 @@ def test_a_login_that_has_ended_says_how_to_log_in_again(lab: ProtectedServer) -
     with pytest.raises(McpFailed, match=r"login\(\)"):
         connect(lab, Person(agrees=False))
 
-    assert "needs a login" in ended.shown
+    assert ended.status == "error"
+    assert "login()" in ended.shown
     assert len(person.asked) == 1
 
 
@@ -159,13 +160,13 @@ def test_a_login_that_a_call_needs_is_a_question_of_its_turn(lab: ProtectedServe
     assert len(person.asked) == 1  # when it connected
     assert page.startswith(f"{lab.authorization.url}/authorize?")
     assert (form.display_name, form.sensitive, form.can_remember) == ("lab asks", True, False)
-    assert "'lab' asks you to sign in at 127.0.0.1" in form.notice
+    assert all(part in form.notice for part in ("'lab'", "127.0.0.1"))
     shown = [event.text for event in harness.of("notice")]
     assert any(page in text for text in shown) is opens
     if opens:
         assert (record.status, record.result) == ("ok", 8)
     else:
-        assert "nobody agreed to log in" in record.shown
+        assert (record.status, "login()" in record.shown) == ("error", True)
         codes = [one for one in lab.authorization.received[received:] if one["grant_type"] == "authorization_code"]
         assert (codes, lab.seen[seen:]) == ([], [])
 
@@ -189,11 +190,11 @@ def test_an_approver_that_approves_everything_agrees_to_no_login(lab: ProtectedS
         harness = make_harness(servers, approver=approver)
         record = harness.run(CALL)
 
-    assert "nobody agreed to log in" in record.shown
+    assert (record.status, "login()" in record.shown) == ("error", True)
     assert (lab.seen[seen:], len(lab.authorization.codes)) == ([], codes)
     assert not any("/authorize?" in event.text for event in harness.of("notice"))
     denied = [event for event in harness.of("call_decided") if event.verdict == "denied"]
-    assert [(event.by, "Only a person can agree to sign in" in event.reason) for event in denied] == [("nobody", True)]
+    assert [event.by for event in denied] == ["nobody"]
 
 
 def test_an_address_that_cannot_be_shown_in_full_is_refused_before_anybody_is_asked(lab: ProtectedServer) -> None:
@@ -216,10 +217,10 @@ def test_a_person_learns_that_the_answer_of_a_page_goes_to_another_host(
     monkeypatch.setattr("builtins.input", prompts.append)
 
     assert (f"http://{asked.host}", asked.receiver) == (lab.authorization.url, "127.0.0.1:9")
-    assert "sent to another host: 127.0.0.1:9" in sign_in_form(asked)[0].notice
+    assert "127.0.0.1:9" in sign_in_form(asked)[0].notice
     with suppress(AttributeError):  # no answer
         ask_by_line(asked)
-    assert "sent to another host: 127.0.0.1:9" in prompts[0]
+    assert "127.0.0.1:9" in prompts[0]
 
 
 @pytest.mark.promise("logins")
@@ -236,7 +237,7 @@ def test_logging_in_again_asks_and_connects_again(lab: ProtectedServer) -> None:
     with connect(lab, person) as servers:
         lab.authorization.tokens.clear()
         lab.authorization.refresh_tokens.clear()
-        assert "needs a login" in double(servers).shown
+        assert "login()" in double(servers).shown
         servers["lab"].login()
 
         assert double(servers).result == 8
@@ -378,7 +379,7 @@ def test_a_line_of_input_shows_the_host_before_the_page(
     monkeypatch.setattr("builtins.input", ask)
 
     assert ask_by_line(LoginRequest("lab", "login.example", "https://login.example/authorize?x=1")) is agrees
-    assert "'lab' asks you to log in at login.example" in questions[0]
+    assert all(part in questions[0] for part in ("'lab'", "login.example"))
     assert "authorize" not in questions[0]
     assert ("https://login.example/authorize?x=1" in capsys.readouterr().out) is agrees
 

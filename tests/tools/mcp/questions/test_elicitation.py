@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -87,7 +88,7 @@ def test_a_person_fills_in_a_form_and_the_server_receives_it(older: McpServers) 
     assert (form.display_name, form.sensitive, form.can_remember) == ("lab asks", True, False)
     assert json.loads(form.shown) == {"name": "", "seats": None, "row": "back"}
     assert list(form.schema["properties"]) == ["name", "seats", "row", "window"]
-    assert "'lab' asks you" in form.notice
+    assert "'lab'" in form.notice
     assert "> Which seat?" in form.notice
 
 
@@ -150,7 +151,7 @@ def test_a_form_of_a_chat_that_was_approved_unfilled_is_one_record_that_says_so(
     travel, form = turn.calls
     assert (travel.status, travel.result) == ("ok", "decline: None")
     assert (form.display_name, form.status, form.result) == ("lab asks", "denied", None)
-    assert "was declined: 'city' has to be at least 1 characters" in form.reason
+    assert "'city'" in form.reason
 
 
 @pytest.mark.promise("forms")
@@ -167,9 +168,7 @@ def test_a_form_is_declined_where_nobody_can_be_asked(older: McpServers) -> None
     record = auto.run(ask_for("lab_book", what="form"))
 
     assert json.loads(record.result) == {"action": "decline"}
-    assert [(event.verdict, event.reason) for event in auto.of("call_decided")] == [
-        ("denied", "No approver is available. Pass `approver=` to the chat.")
-    ]
+    assert [(event.verdict, "`approver=`" in event.reason) for event in auto.of("call_decided")] == [("denied", True)]
 
 
 @pytest.mark.promise("forms")
@@ -204,10 +203,12 @@ def test_a_form_of_a_chat_is_a_call_of_its_turn(older: McpServers) -> None:
 @pytest.mark.promise("forms")
 def test_a_question_outside_of_a_call_is_declined_with_a_notice(older: McpServers) -> None:
     lab = older["lab"]
+    before = lab.notices
     answered = background_loop().submit(lab._connection._on_asked(PARAMS)).result(240)
 
     assert answered.action == "decline"
-    assert "'lab' asked for input outside of a call of a chat, so it was declined." in lab.notices[-1]
+    (notice,) = lab.notices[len(before) :]
+    assert "'lab'" in notice
 
 
 @pytest.mark.promise("forms")
@@ -261,9 +262,9 @@ def test_what_does_not_fit_a_form_is_asked_again_and_never_sent(older: McpServer
 
     assert json.loads(record.result) == {"action": "accept", "content": SEAT}
     assert forms[1].again is not None
-    assert forms[1].again.problem == "'name' has to be at least 1 characters; 'seats' is not an integer."
+    assert re.findall("'(\\w+)'", forms[1].again.problem) == ["name", "seats"]
     assert forms[2].again is not None
-    assert "'seats' may be at most 9; 'colour' is not asked for." in forms[2].again.problem
+    assert re.findall("'(\\w+)'", forms[2].again.problem) == ["seats", "colour"]
 
 
 def test_a_form_that_stays_incomplete_is_declined(older: McpServers) -> None:
@@ -272,7 +273,7 @@ def test_a_form_that_stays_incomplete_is_declined(older: McpServers) -> None:
     assert received == {"action": "decline"}
     form, booking = harness.of("call_finished")
     assert (form.display_name, form.status, booking.status) == ("lab asks", "denied", "ok")
-    assert form.reason.startswith("The form was approved without what it asks for, so it was declined: 'name' has")
+    assert "'name'" in form.reason
 
 
 @pytest.mark.promise("forms")
@@ -281,8 +282,9 @@ def test_a_page_is_never_opened_and_its_host_is_shown(older: McpServers) -> None
 
     assert received == {"action": "decline"}
     (notice,) = harness.of("notice")
-    asks = "The MCP server 'lab' asks to open a page at pay.example."
-    assert notice.text == f"{asks} nbtool opens none, so this was declined."
+    assert "'lab'" in notice.text
+    assert "pay.example" in notice.text
+    assert "token" not in notice.text
 
 
 def test_a_form_that_is_not_flat_is_declined_with_its_reason(older: McpServers) -> None:
@@ -290,14 +292,15 @@ def test_a_form_that_is_not_flat_is_declined_with_its_reason(older: McpServers) 
 
     assert received == {"action": "decline"}
     (notice,) = harness.of("notice")
-    assert "the field 'a' is of the type 'object', not a plain one" in notice.text
+    assert "'a'" in notice.text
+    assert "'object'" in notice.text
 
 
 def test_a_form_that_asks_for_a_secret_is_shown_with_a_warning(older: McpServers) -> None:
     approver, forms = answering(Denied())
     make_harness(older, approver=approver).run(ask_for("lab_book", what="secret"))
 
-    assert "It seems to ask for a secret (password)." in forms[0].notice
+    assert "(password)" in forms[0].notice
 
 
 def test_a_call_that_is_stopped_withdraws_its_form(older: McpServers) -> None:
