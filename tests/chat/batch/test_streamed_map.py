@@ -53,7 +53,7 @@ def test_answers_are_written_by_row_and_a_second_run_sends_only_what_failed(tmp_
     with ScriptedWire([echo]) as again:
         second = Chat(wire=again).map_into(path, ["a", "b", "c"], concurrency=1)
 
-    assert str(first).startswith("3 prompts, 1 failed (row 1: The reply broke off before it was complete")
+    assert str(first).startswith("3 prompts, 1 failed (row 1: ")
     assert first.failure_rows == ((1,),)
     assert [count for _, count in first.failures] == [1]
     assert first.other_failures == 0
@@ -78,10 +78,8 @@ def test_the_totals_say_which_answers_a_limit_cut_short_and_what_went_over_the_b
         totals = chat.map_into(tmp_path / "a.sqlite", ["a"], settings=settings, tokens=2_000_000)
 
     assert totals.cut == (("rounds", 1),)
-    assert str(totals) == (
-        "1 prompt, 1 cut short by `max_rounds`: map again with a larger one to go on, over the budget: "
-        "3,000,001 of 2,000,000 tokens, 3,000,001 tokens"
-    )
+    assert "`max_rounds`" in str(totals)
+    assert str(totals).endswith(": 3,000,001 of 2,000,000 tokens, 3,000,001 tokens")
 
 
 def test_other_values_than_texts_are_json_in_the_file(tmp_path: Path) -> None:
@@ -206,7 +204,7 @@ def test_one_map_at_a_time_writes_a_file(tmp_path: Path, name: str) -> None:
     with ScriptedWire([overlap]) as wire:
         Chat(wire=wire).map_into(tmp_path / name, ["a"])
 
-    assert ["Another map writes a." in line for line in refused] == [True]
+    assert [name in line for line in refused] == [True]
     assert not list(tmp_path.glob("*-running"))
 
 
@@ -225,20 +223,21 @@ def test_the_lock_of_a_map_that_was_killed_does_not_stay(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("sink", "message"),
+    ("sink", "named"),
     [
-        ("folder", "folder is a folder"),
-        ("missing/a.sqlite", "missing does not exist. Create it"),
-        ("a.csv", "A map does not write .csv files. Use `.sqlite`, `.parquet` or `.arrow`"),
-        ("a.JSONL", "A map does not write .jsonl files"),
+        ("folder", "folder"),
+        ("missing/a.sqlite", "missing"),
+        ("a.csv", ".csv"),
+        ("a.csv", "`.sqlite`, `.parquet` or `.arrow`"),
+        ("a.JSONL", ".jsonl"),
     ],
 )
-def test_a_place_that_no_file_of_answers_can_have_is_refused_with_why(tmp_path: Path, sink: str, message: str) -> None:
+def test_a_place_that_no_file_of_answers_can_have_is_refused_with_why(tmp_path: Path, sink: str, named: str) -> None:
     (tmp_path / "folder").mkdir()
     with ScriptedWire([]) as wire, pytest.raises(BadUsage) as caught:
         Chat(wire=wire).map_into(tmp_path / sink, ["a"])
 
-    assert message in str(caught.value)
+    assert named in str(caught.value)
     assert [one.name for one in tmp_path.iterdir()] == ["folder"]
 
 
@@ -262,7 +261,7 @@ def test_a_budget_ends_the_map_and_what_was_not_sent_has_no_row(tmp_path: Path) 
 
     rows = rows_of(path)
     assert [value for _, value, _ in rows] == ["yes", "yes", None]  # the third met the limit; no other was begun
-    assert "The budget of 100 tokens is used up" in rows[2][2]
+    assert "100 tokens" in rows[2][2]
     assert len(wire.prompts) == 2
 
 
@@ -385,7 +384,7 @@ def test_a_parquet_file_has_all_rows_and_a_map_that_ended_early_is_continued(tmp
 
     assert tuple(first.columns) == COLUMNS
     assert first["value"].fillna("").tolist() == ["A", "", "C"]
-    assert "The reply broke off" in first["error"][1]
+    assert first["error"].notna().tolist() == [False, True, False]
     assert second["value"].to_list() == ["A", "B", "C"]
     assert second["error"].to_list() == [None] * 3
     assert all(one.startswith("turn_") for one in second["turn_id"])

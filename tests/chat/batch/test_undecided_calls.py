@@ -110,17 +110,15 @@ def fail(question: Question) -> Decision:
 
 @pytest.mark.parametrize(
     ("approver", "reason"),
-    [
-        (fail, "The approver failed: ValueError: drop_table"),
-        (lambda _: "yes", "The approver's answer does not fit: "),
-    ],
+    [(fail, "ValueError: drop_table"), (lambda _: "yes", "not a str")],
     ids=["raises", "returns no decision"],
 )
 def test_a_denial_because_the_approver_failed_says_how_and_is_asked_again(approver: Any, reason: str) -> None:
     first = chat_of(drop_table, "drop_table").map(NAMES, approver=approver)
     again = chat_of(drop_table, "drop_table").map(NAMES, approver=Approver(Approved()))
 
-    assert f"2 with calls denied or withheld; {reason}" in repr(first)
+    assert [one.has_undecided_calls for one in first.answers] == [True, True]
+    assert reason in repr(first)
     assert APPROVER_FIX in repr(first)
     assert again.values == ["dropped a", "dropped b"]
 

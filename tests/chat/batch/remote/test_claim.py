@@ -6,6 +6,7 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.chat.batch.remote import CallClaim, HomeCheck
+from nbtool.chat.batch.remote.call_claim import NOT_REPEATED
 from nbtool.errors import Cancelled, WorkerLost
 from nbtool.testing import ScriptedWire, call
 from nbtool.threads.loop import wait_for_future
@@ -28,7 +29,8 @@ def test_a_call_without_the_claim_does_not_run_and_its_turn_ends_before_the_next
     assert ran == []
     assert claim.is_refused
     assert turn.status == "error"
-    assert "may be done" in str(turn.error)
+    assert isinstance(turn.error, WorkerLost)
+    assert NOT_REPEATED in str(turn.error)
     assert [one.status for one in turn.calls] == ["not_run", "not_run"]
     assert not any(one.started for one in turn.calls)
 
@@ -55,7 +57,7 @@ def test_a_turn_whose_claim_nobody_could_be_asked_for_ends_without_an_answer(
 
     assert ran == []
     assert isinstance(turn.error, error)
-    assert "may be done" not in str(turn.error)
+    assert NOT_REPEATED not in str(turn.error)
     assert [one.status for one in turn.calls] == ["not_run"]
     assert not getattr(plugin, "is_refused", False)
 

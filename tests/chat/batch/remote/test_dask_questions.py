@@ -56,7 +56,9 @@ def test_results_are_released_at_home(client: Any) -> None:
         chat = Chat("tiny", base_url=server.url, tools=[checked], approver=decide)
         batch = chat.map(["p1", "p2"], on=client, chunk=1)
 
-    assert batch.values == ["p1: edited", "p2: The user withheld its result. Reason: private"]
+    assert batch.values[0] == "p1: edited"
+    assert batch.values[1].startswith("p2: ")
+    assert batch.values[1].endswith(": private")
 
 
 def test_the_question_of_a_lost_worker_is_withdrawn_and_asked_again_by_the_next_one(

@@ -41,6 +41,7 @@ from tests.chat.batch.remote.far_tools import asked, checked, result_in
 from tests.chat.batch.remote.test_pool import use
 from tests.policy.in_force import policy_in_force
 
+REASON = "not that one"
 QUESTION_1 = Question("call_1", "run", "d1", "asked", '{"n":1}', arguments={"n": 1}, remember_keys={"call": "k"})
 
 
@@ -58,7 +59,7 @@ def test_an_approver_at_home_decides_on_the_thread_that_waits(pool: Executor) ->
             threads.add(threading.current_thread())
             seen.append(question)
         n = question.arguments["n"]
-        return (Approved(), Denied("not that one"), Approved({"n": 40}))[n % 3]
+        return (Approved(), Denied(REASON), Approved({"n": 40}))[n % 3]
 
     with serve_by(use("asked")) as server:
         chat = Chat("tiny", base_url=server.url, tools=[asked], approver=decide)
@@ -67,11 +68,11 @@ def test_an_approver_at_home_decides_on_the_thread_that_waits(pool: Executor) ->
 
     assert batch.values[0] == "p0: did 0"
     assert batch.values[2].endswith("did 40")
-    assert any("did not approve this call. Reason: not that one" in str(result) for result in results)
+    assert any(str(result).endswith(f": {REASON}") for result in results)
     assert sorted(decisions_of(batch)) == [
         ("approved", "approver", "", False),
         ("approved", "approver", "", True),
-        ("denied", "approver", "not that one", False),
+        ("denied", "approver", REASON, False),
     ]
     assert threads == {threading.current_thread()}
     assert all(question.notes[0] == FROM_WORKER for question in seen)
@@ -87,7 +88,8 @@ def test_a_result_is_released_or_withheld_at_home(pool: Executor) -> None:
         batch = Chat("tiny", base_url=server.url, tools=[checked], approver=decide).map(["p1", "p2"], on=pool, chunk=1)
 
     assert batch.values[0] == "p1: edited"
-    assert batch.values[1] == "p2: The user withheld its result. Reason: private"
+    assert batch.values[1].startswith("p2: ")
+    assert batch.values[1].endswith(": private")
 
 
 def test_a_question_left_open_by_the_approver_is_decided_in_the_queue_of_the_chat(pool: Executor) -> None:
@@ -135,12 +137,10 @@ def test_an_approver_that_fails_or_answers_something_else_denies(pool: Executor)
         batch = Chat("tiny", base_url=server.url, tools=[asked], approver=decide).map(["p1", "p2"], on=pool, chunk=1)
 
     assert [verdict for verdict, *_ in decisions_of(batch)] == ["denied", "denied"]
-    assert "The approver failed (OSError)." in batch.values[0]  # what the model repeats
+    assert "(OSError)" in batch.values[0]  # what the model repeats
     assert "no screen" not in batch.values[0]
-    assert batch.answers[0].approver_error.startswith(
-        "The approver failed: OSError: no screen (test_questions.py, line"
-    )
-    assert "does not fit" in batch.values[1]
+    assert "OSError: no screen (test_questions.py, line" in batch.answers[0].approver_error
+    assert "not True" in batch.answers[1].approver_error
 
 
 def test_an_open_question_is_withdrawn_when_the_map_is_stopped_and_its_call_does_not_run(pool: Executor) -> None:
@@ -226,11 +226,11 @@ def test_a_worker_may_ask_for_approvals_only(text: str, verdict: str) -> None:
 
 def test_a_policy_of_either_machine_that_asks_a_person_holds(tmp_path: Path) -> None:
     by_worker = answer_at_home(pack_question(replace(QUESTION_1, person_rule="A rule.")), lambda _: Approved())
-    with policy_in_force(tmp_path, "[approval]\nautomatic = false\n"):
+    with policy_in_force(tmp_path, "[approval]\nautomatic = false\n") as path:
         by_home = answer_at_home(pack_question(QUESTION_1), lambda _: Approved())
 
     assert json.loads(by_worker)["reason"] == "A rule."
-    assert "requires that a person approves" in json.loads(by_home)["reason"]
+    assert str(path) in json.loads(by_home)["reason"]
 
 
 def answer_at_home(text: str, approver: Callable[[Question], Decision]) -> str:
