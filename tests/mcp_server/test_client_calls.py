@@ -63,7 +63,7 @@ def test_a_call_returns_what_a_model_would_receive_and_the_name_of_its_result() 
     assert not result.is_error
     assert texts(result) == ["8", "Kept as $VAR_REF{{double_1_result}}."]
     assert [(turn.status, client) for turn, client in view.shown] == [("completed", "tester")]
-    assert view.shown[0][0].text == "The result was returned to tester."
+    assert all(part in view.shown[0][0].text for part in ("returned", "tester"))
 
 
 def test_a_result_is_handed_on_by_reference_and_never_through_the_client() -> None:
@@ -124,10 +124,8 @@ def test_the_person_decides_on_a_call_and_on_a_result_and_the_client_reads_why()
     ]
     assert (withheld.is_error, "too much" in texts(withheld)[0], "paid" in str(withheld)) == (False, True, False)
     assert (denied.is_error, "too dear" in texts(denied)[0]) == (True, True)
-    assert [turn.text for turn, _ in view.shown] == [
-        "tester was told that the result was withheld.",
-        "tester was told that the call was denied.",
-    ]
+    assert [[one.status for one in turn.calls] for turn, _ in view.shown] == [["withheld"], ["denied"]]
+    assert [("tester" in turn.text, turn.calls[0].status in turn.text) for turn, _ in view.shown] == [(True, True)] * 2
 
 
 @pytest.mark.promise("served")
@@ -135,22 +133,26 @@ def test_where_nobody_can_be_asked_a_call_is_denied_and_a_question_has_an_end() 
     async def use(view: ListView, seconds: float) -> Any:
         with serve(lambda: Chat(tools=[pay]), view, seconds=seconds) as server:
             async with connect(server) as session:
-                return await session.call_tool("pay", {"amount": 3})
+                result = await session.call_tool("pay", {"amount": 3})
+        ((turn, _),) = view.shown
+        assert [one.status for one in turn.calls] == ["denied"]
+        return result
 
     nobody = asyncio.run(use(ListView(asks=False), 300))
     late = asyncio.run(use(ListView(), 0.05))
 
-    assert (nobody.is_error, "Nobody can be asked" in texts(nobody)[0]) == (True, True)
-    assert texts(nobody)[0].startswith("Nobody could be asked to approve this call.")
-    assert (late.is_error, "Nobody answered within 0.05 s" in texts(late)[0]) == (True, True)
+    assert (nobody.is_error, "0.05 s" in texts(nobody)[0]) == (True, False)
+    assert (late.is_error, "0.05 s" in texts(late)[0]) == (True, True)
 
 
 @pytest.mark.promise("served")
 def test_a_variable_that_is_exposed_by_reference_is_read_only_if_the_person_releases_it() -> None:
+    secret, known = "secret of the lab", "known to all"
+
     def chat() -> Chat:
         made = Chat(tools=[double])
-        made.expose(closed="secret of the lab")
-        made.expose(read=True, open="known to all")
+        made.expose(closed=secret)
+        made.expose(read=True, open=known)
         return made
 
     async def use(decision: Any) -> list[Any]:
@@ -167,11 +169,11 @@ def test_a_variable_that_is_exposed_by_reference_is_read_only_if_the_person_rele
         "closed": "nbtool://variables/closed",
         "open": "nbtool://variables/open",
     }
-    assert "secret of the lab" not in str(listed)
+    assert secret not in str(listed)
     by_name = dict(zip(("closed", "open"), (one.contents[0].text for one in withheld), strict=True))
     assert "secret" not in by_name["closed"]
-    assert "known to all" in by_name["open"]
-    assert "secret of the lab" in released[0].contents[0].text
+    assert known in by_name["open"]
+    assert secret in released[0].contents[0].text
 
 
 def test_the_calls_of_a_client_are_turns_of_its_chat_in_the_journal() -> None:
@@ -188,7 +190,9 @@ def test_the_calls_of_a_client_are_turns_of_its_chat_in_the_journal() -> None:
     asyncio.run(use())
     kinds = [event["kind"] for event in journal().events(view.shown[1][0].turn_id)]
 
-    assert [turn.prompt.text for turn, _ in view.shown] == ["agent calls double."] * 2
+    assert [("agent" in one, "double" in one) for one in (turn.prompt.text for turn, _ in view.shown)] == [
+        (True, True)
+    ] * 2
     assert {"call_ready", "call_started", "call_finished", "turn_ended"} <= set(kinds)
 
 
@@ -294,7 +298,7 @@ def test_only_so_many_calls_of_a_client_wait_and_only_so_many_run() -> None:
 
     refused, failed, counts = asyncio.run(use())
 
-    assert "16 calls of this client already run or wait" in refused
+    assert "16 calls" in refused
     assert failed == 1
     assert counts == (16, 1)
 
@@ -324,7 +328,8 @@ def test_open_calls_are_answered_when_the_notebook_stops_serving(caplog: pytest.
 
     results = asyncio.run(use())
 
-    assert [(result.is_error, texts(result)) for result in results] == [(True, ["The notebook stopped serving."])] * 3
+    assert [(result.is_error, len(texts(result))) for result in results] == [(True, 1)] * 3
+    assert len({texts(result)[0] for result in results}) == 1
     assert [turn.done.result(240).status for turn, _ in view.shown] == ["cancelled", "cancelled"]
     assert [record.getMessage() for record in caplog.records if "gave up" in record.getMessage()] == []
 
@@ -349,6 +354,4 @@ def test_a_client_reads_in_an_error_that_it_cannot_use_the_cells_and_what_it_can
     result = asyncio.run(use())
 
     assert result.is_error
-    assert "nothing was read or changed" in texts(result)[0]
-    assert "VS Code and a terminal cannot use them" in texts(result)[0]
     assert "nbtool:inspection" in texts(result)[0]

@@ -127,7 +127,7 @@ def test_the_client_of_fastmcp_lists_calls_gets_an_image_and_progress_is_denied_
     assert said["tools"][:3] == ["double", "chart", "pay"]
     assert said["called"] == "8"
     assert "image" in said["image"]
-    assert (said["denied"][0], "Nobody can be asked" in said["denied"][1]) == (True, True)
+    assert (said["denied"][0], "paid" in said["denied"][1]) == (True, False)
     assert said["progress"] == ["half\n"]
     assert said["late"]
     late, cancelled = (turn for turn, _ in view.shown[-2:])
@@ -149,7 +149,8 @@ def test_the_inspector_lists_calls_gets_an_image_and_is_denied(served: Any, tran
     assert [one["name"] for one in listed["tools"]][:3] == ["double", "chart", "pay"]
     assert called["content"][0]["text"] == "8"
     assert "image/png" in [one.get("mimeType") for one in image["content"]]
-    assert "Nobody can be asked" in said
+    assert "Nobody" in said
+    assert "paid" not in said
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ def test_codex_lists_calls_gets_an_image_and_is_denied(served: Any, tmp_path: Pa
     assert texts_of(calls["double"]) == ["42", "Kept as $VAR_REF{{double_1_result}}."]
     assert "image/png" in [part.get("mimeType") for part in calls["chart"]["result"]["content"]]
     assert calls["pay"]["status"] == "failed"
-    assert "Nobody can be asked" in texts_of(calls["pay"])[0]
+    assert "paid" not in texts_of(calls["pay"])[0]
     assert "input_image" in json.dumps(model.bodies[1]["input"])
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from IPython.core.error import UsageError
 
 from nbtool.magics.commands import serve as command
 from nbtool.magics.commands.context import CommandContext
@@ -52,7 +53,7 @@ def test_what_is_served_is_named_with_what_clients_need_and_without_the_token(se
     server, printed = serving
 
     assert "2 tools and 1 variable" in printed
-    assert f"claude mcp add notebook -- {bridge_command()}\n" in printed
+    assert f" -- {bridge_command()}\n" in printed
     assert server.address.url in printed
     assert server.address.token.get_secret_value() not in printed
     assert str(server.address.path) not in printed
@@ -88,9 +89,9 @@ def test_the_state_lists_the_clients_and_what_was_returned_to_them(
     state = run_command(shell, "serve", capsys)
 
     assert server.address.url in state
-    assert "0 requests without the token" in state
+    assert "0 requests" in state
     server.access.refused = 1
-    assert "1 request without the token" in run_command(shell, "serve", capsys)
+    assert "1 request " in run_command(shell, "serve", capsys)
     assert "agent" in state
     assert "1 calls" not in state
     assert "1 call, 1 character returned" in state
@@ -115,11 +116,11 @@ def test_calls_without_a_result_are_named_apart_with_the_tools_and_the_variables
     totals = server.handlers.clients["agent"].totals
     assert denied.is_error
     assert "4 calls (1 denied, 1 not found), " in state
-    assert f"{totals.message_characters} characters of messages about calls without a result" in state
+    assert f" {totals.message_characters} characters" in state
     assert totals.message_characters >= len(texts(denied)[0])
     assert "called double (1), ReadVar (1), rows (1); read note (1)" in state
     assert "invented" not in state
-    assert later.startswith("Nothing is served now. Start with")
+    assert server.address.url not in later
     assert "called double (1), ReadVar (1), rows (1); read note (1)" in later
     assert server_of(shell) is None
 
@@ -142,7 +143,7 @@ def test_the_question_about_a_result_names_the_client_that_would_receive_it(
         withheld = texts(result.result(240))[0]
 
     assert "private" in withheld
-    assert "in chat mcp:agent: Send the result of ReadVar to agent (" in listed
+    assert all(part in listed for part in (" mcp:agent: ", " of ReadVar to agent ("))
 
 
 def test_without_a_server_the_state_says_how_to_start_one(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +176,7 @@ def test_images_that_were_returned_are_counted(shell: Any, capsys: pytest.Captur
     state = run_command(shell, "serve", capsys)
     run_command(shell, "serve --stop", capsys)
 
-    assert ", 1 image or sound returned" in state
+    assert ", 1 image " in state
 
 
 def test_the_calls_of_a_client_are_explored_searched_and_written_as_code(
@@ -192,8 +193,7 @@ def test_the_calls_of_a_client_are_explored_searched_and_written_as_code(
     explored = HistorySource(CommandContext(kernel_chats(shell), "mcp:agent")).search("double")
 
     assert "(2 calls)" in written
-    assert "agent calls double." in found
-    assert "agent calls double." in (tmp_path / "agent.md").read_text(encoding="utf-8")
+    assert [" double." in text for text in (found, (tmp_path / "agent.md").read_text(encoding="utf-8"))] == [True, True]
     assert (tmp_path / "agent.py").read_text(encoding="utf-8").count("= double(") == 2
     assert len(explored) >= 2
 
@@ -204,7 +204,7 @@ def test_the_calls_of_a_client_are_a_chat_that_history_lists(
     server, _ = serving
     call_tool(server, "double", {"n": 4}, "agent")
 
-    assert "agent calls double." in run_command(shell, "-c mcp:agent history", capsys)
+    assert " double." in run_command(shell, "-c mcp:agent history", capsys)
 
 
 def test_a_client_cannot_choose_the_chat_of_a_cell_or_of_the_notebook(shell: Any, serving: tuple[Any, str]) -> None:
@@ -222,25 +222,23 @@ def test_a_client_cannot_choose_the_chat_of_a_cell_or_of_the_notebook(shell: Any
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "named"),
     [
-        ("serve -t no_such_tool", "no function or toolset called 'no_such_tool'"),
-        ("serve -v no_such_name", "no variable called 'no_such_name'"),
-        ("serve --prot 1", "unrecognized arguments: --prot"),
-        ("serve -t double --port 99999", "Port 99999 cannot be used"),
+        ("serve -t no_such_tool", "'no_such_tool'"),
+        ("serve -v no_such_name", "'no_such_name'"),
+        ("serve --prot 1", "--prot"),
+        ("serve -t double --port 99999", "99999"),
         ("serve -t double --answer-within x", "invalid"),
         ("serve -t double --answer-within -1", "greater than 0"),
         ("serve -t double --answer-within nan", "greater than 0"),
     ],
 )
-def test_a_wrong_line_is_refused_and_nothing_is_served(
-    shell: Any, capsys: pytest.CaptureFixture[str], line: str, words: str
-) -> None:
+def test_a_wrong_line_is_refused_and_nothing_is_served(shell: Any, line: str, named: str) -> None:
     result = shell.run_cell(f"%chat {line}")
 
-    assert words in str(result.error_in_exec)
+    assert isinstance(result.error_in_exec, UsageError)
+    assert named in str(result.error_in_exec)
     assert server_of(shell) is None
-    assert run_command(shell, "serve --stop", capsys).strip() == "This notebook is not served."
 
 
 def test_a_notebook_is_served_once(shell: Any, serving: tuple[Any, str]) -> None:
@@ -266,9 +264,7 @@ def test_the_token_is_in_a_file_of_the_user_until_the_server_stops(
     assert not path.exists()
     assert main([]) == 1
     refusal = capsys.readouterr().err
-    assert f"No served notebook is noted in {path.parent}." in refusal
-    assert "Run `%chat serve`" in refusal
-    assert "set NBTOOL_HOME" in refusal
+    assert all(part in refusal for part in (str(path.parent), "`%chat serve`", "NBTOOL_HOME"))
 
 
 def test_files_of_ended_kernels_and_of_strangers_are_no_servers(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -299,7 +295,7 @@ def test_python_serves_functions_and_objects_by_reference_or_readable(shell: Any
     unknown = shell.run_cell("%chat serve --stop\nnbtool.serve(double, read='nothing')")
 
     assert names[0] == "double"
-    assert ("by reference only" in described["big"], "readable" in described["note"]) == (True, True)
+    assert ["readable" in described[name] for name in ("big", "note")] == [False, True]
     assert "served already" in str(again.error_in_exec)
     assert "`read` names nothing" in str(unknown.error_in_exec)
     assert server_of(shell) is None
