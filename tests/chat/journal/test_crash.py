@@ -240,7 +240,7 @@ def test_a_disk_that_is_slow_is_waited_for_and_nothing_is_missing(tmp_path: Path
     warnings = [" ".join(line[1:]) for line in output_lines(home) if line[0] == "warning"]
 
     assert len(warnings) == 1
-    assert "responds slowly; history stays in memory until it responds" in warnings[0]
+    assert "responds slowly" in warnings[0]
     assert all(float(line[1]) < 2.0 for line in output_lines(home) if line[0] == "seconds")
     check(home)
 

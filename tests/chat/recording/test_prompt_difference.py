@@ -31,7 +31,8 @@ def test_in_auto_a_changed_prompt_is_shown_where_it_differs_and_the_model_is_ask
     turn = chat(path, ["Another."], tools=[]).send(CHANGED)
 
     assert turn.text == "Another."
-    assert notices(turn) == [f"Not the turn of {dt.date.today()}: {SHOWN}."]
+    (notice,) = notices(turn)
+    assert all(part in notice for part in (str(dt.date.today()), SHOWN))
 
 
 def test_in_only_the_error_shows_where_the_prompt_differs_and_what_else_changed(path: Path) -> None:
@@ -39,9 +40,7 @@ def test_in_only_the_error_shows_where_the_prompt_differs_and_what_else_changed(
 
     reason = change_recording(path, prompt=CHANGED, tools=[], options={"temperature": 0})
 
-    assert reason.startswith(
-        f"This prompt is not in {path.name}. Not the turn of {dt.date.today()}: {SHOWN}; the options"
-    )
+    assert all(part in reason for part in (path.name, str(dt.date.today()), f"{SHOWN}; the options"))
 
 
 def test_a_new_prompt_that_resembles_one_of_this_kernel_is_no_change_of_it(path: Path) -> None:
@@ -71,7 +70,8 @@ def test_another_attachment_under_the_same_text_is_named(path: Path) -> None:
 
     turn = chat(path, ["Two dots."]).send("Look", attach=Media("image/png", b"\x89PNG two"))
 
-    assert notices(turn) == [f"Not the turn of {dt.date.today()}: {SAME_TEXT}."]
+    (notice,) = notices(turn)
+    assert all(part in notice for part in (str(dt.date.today()), SAME_TEXT))
 
 
 def test_no_private_value_and_no_key_is_shown(path: Path) -> None:
@@ -110,4 +110,4 @@ def test_a_long_prompt_is_shown_around_the_place_only() -> None:
     text = describe_difference("x" * 100_000 + "A" + "y" * 100_000, "x" * 100_000 + "B" + "y" * 100_000)
 
     before, after = "x" * BEFORE, "y" * (AFTER - 1)
-    assert text == (f'the prompt differs at character 100,001: recorded "…{before}A{after}…", now "…{before}B{after}…"')
+    assert text.endswith(f' 100,001: recorded "…{before}A{after}…", now "…{before}B{after}…"')

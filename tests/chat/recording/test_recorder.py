@@ -21,7 +21,7 @@ from nbtool.chat.export.markdown import as_markdown
 from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.journal import journal
 from nbtool.chat.recording.cache_key import history_digest
-from nbtool.errors import BadRecording
+from nbtool.errors import BadRecording, NotRecorded
 from nbtool.events import TextDelta
 from nbtool.testing import ScriptedWire
 from tests.chat.recording.making import ONLY, PROMPT, REPLIES, Shop, chat
@@ -42,7 +42,8 @@ def test_a_recorded_turn_is_replayed_and_no_model_is_called(recorded_path: Path)
     assert turn.content == first.content
     assert first.replayed is None
     assert turn.usage.total_tokens == 0
-    assert notices(turn) == [f"Replayed from {turn.replayed}: no request was sent."]
+    (notice,) = notices(turn)
+    assert str(turn.replayed) in notice
 
 
 def test_only_a_call_that_brought_an_object_runs_again(recorded_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_only_a_call_that_brought_an_object_runs_again(recorded_path: Path) -> N
 
 
 def test_later_turns_are_replayed_too_with_the_same_history(path: Path) -> None:
-    first = chat(path, [*REPLIES, "And B costs 2."])
+    first = chat(path, [*REPLIES, "B: 2."])
     first.send(PROMPT)
     actual = first.send("And B?")
 
@@ -66,7 +67,7 @@ def test_later_turns_are_replayed_too_with_the_same_history(path: Path) -> None:
     second.send(PROMPT)
     again = second.send("And B?")
 
-    assert again.text == "And B costs 2."
+    assert again.text == "B: 2."
     assert history_digest(again.messages.context) == history_digest(actual.messages.context)  # each call has a new id
 
 
@@ -114,7 +115,8 @@ def test_an_answer_of_a_type_is_read_again(path: Path) -> None:
     other = chat(path, tools=[]).send("Which fruit?", as_=list[Fruit], settings=ONLY)
 
     assert again.value == Fruit("apple", 3)
-    assert "the type of the answer changed" in str(other.error)
+    assert isinstance(other.error, NotRecorded)
+    assert "the type" in str(other.error)
 
 
 KERNEL = """

@@ -40,7 +40,8 @@ def test_private_values_are_masked_in_the_file_and_restored_where_they_are_in_th
     other = private().send("Write to eve@example.org", settings=ONLY)
 
     assert "@example.org" not in path.read_text()
-    assert actual.text == live.text == "Written to ada@example.org."
+    assert actual.text == live.text
+    assert live.text.endswith(" ada@example.org.")
     assert actual.calls[0].arguments == '{"to": "ada@example.org"}'
     assert second.send("Sure?").text == "Yes."
     assert other.status == "error"
