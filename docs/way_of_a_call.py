@@ -6,6 +6,7 @@ Usage: python docs/way_of_a_call.py [--check]
 from __future__ import annotations
 
 import ast
+import asyncio
 import os
 import sys
 import tempfile
@@ -118,13 +119,12 @@ def sections() -> Iterator[tuple[str, Trace]]:
         return 10.0 if ticker else 0.0
 
     @tool(run="auto")
-    def stop() -> None:
-        """Stop the turn."""
-        turns[-1].abort()
+    async def stop() -> None:
+        """Stop the turn, and wait for that."""
+        turns[-1].cancel()
+        await asyncio.Event().wait()
 
-    turns: list[Turn] = []
-    tracer = Tracer()
-    seen: set[CodeType] = set()
+    turns, seen, tracer = list[Turn](), set[CodeType](), Tracer()
 
     def send(decision: Any) -> None:
         chat = Chat(wire=ScriptedWire([call("price", ticker="A"), "Done."]), tools=[price])

@@ -16,7 +16,7 @@ from nbtool.chat.model import Model
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.event_filter import EventFilter
-from nbtool.events import CallFinished, CallProgress, CallStatus, Event
+from nbtool.events import CallProgress, CallStatus, Event
 from nbtool.mcp_server.endpoint import RETURNED, ClientEndpoint
 from nbtool.mcp_server.totals import ClientTotals
 from nbtool.messages import ToolResult
@@ -144,7 +144,7 @@ class Client:
     async def _run(self, tool: str, arguments: Mapping[str, Any], report: ReportProgress | None) -> Answer:
         endpoint = ClientEndpoint(self.name, tool, arguments)
         turn, waiting = self._compose(endpoint, tool), Future[None]()
-        turn.add_listener(_closing_listener(endpoint))
+        endpoint.closing = lambda: CLOSINGS.get(_status(turn, tool), FAILED)
         if report:
             turn.add_listener(_progress_listener(report, self._hide))
         with self._starting:
@@ -214,14 +214,6 @@ def _error_line(error: BaseException) -> str:
 def _result_name(turn: Turn) -> str:
     """Return the variable with the result of a call that may be handed on."""
     return next((call.reference for call in turn.calls if call.status == "ok"), "")
-
-
-def _closing_listener(endpoint: ClientEndpoint) -> Callable[[Event], None]:
-    def listen(event: Event) -> None:
-        if isinstance(event, CallFinished):
-            endpoint.closing = CLOSINGS.get(event.status, FAILED)
-
-    return listen
 
 
 def _progress_listener(report: ReportProgress, hide: Hide) -> Callable[[Event], None]:

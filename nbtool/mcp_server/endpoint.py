@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from nbtool.events import CallDelta, Delta, ReplyEnd, TextDelta
@@ -21,16 +21,16 @@ class ClientEndpoint:
     """Has the interface of a model: its first reply is the client's call, and its second ends the turn.
 
     So a client's call meets what a model's call meets: plugins, both gates, limits, the journal, the view. `result` is
-    what a model would have received for it, and `closing` the last sentence, with the client's name as `{client}`.
+    what a model would have received for it; `closing` returns the last sentence, with the client's name as `{client}`.
     """
 
     abilities: frozenset[str] = frozenset()
     host = DIALECT
     dialect = DIALECT
 
-    def __init__(self, client: str, tool: str, arguments: Mapping[str, Any], *, closing: str = RETURNED) -> None:
+    def __init__(self, client: str, tool: str, arguments: Mapping[str, Any]) -> None:
         self.model = client
-        self.closing = closing
+        self.closing: Callable[[], str] = lambda: RETURNED
         self.result: ToolResult | None = None
         self._call = CallDelta("0", new_id(DIALECT), tool, json.dumps(arguments, ensure_ascii=False))
         self._is_requested = False
@@ -44,5 +44,5 @@ class ClientEndpoint:
             return
         results = (result for message in reversed(prompt.messages) for result in message.results)
         self.result = next(results, None)
-        yield TextDelta(self.closing.format(client=self.model))
+        yield TextDelta(self.closing().format(client=self.model))
         yield ReplyEnd("end", "stop")

@@ -136,11 +136,11 @@ def test_the_only_request_of_a_turn_names_the_limit_that_made_it_the_last() -> N
 
 
 def test_a_final_reply_that_goes_on_gets_no_prompt_of_its_own() -> None:
-    replies: list[ScriptedReply] = [*[call("double", n=1)] * 3, ["The first half", cut_at_length()], " and the second."]
+    replies: list[ScriptedReply] = [*[call("double", n=1)] * 3, ["Half, ", cut_at_length()], "whole."]
     with ScriptedWire(replies) as wire:
         turn = Chat(wire=wire, tools=[double], plugins=[Continuation()]).send("Go")
 
-    assert turn.text == "The first half and the second."
+    assert turn.text == "Half, whole."
     assert wire.prompts[-1].messages[-1] == turn.messages.chain[-2]
 
 

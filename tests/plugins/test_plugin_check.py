@@ -74,7 +74,7 @@ def test_the_guide_for_authors_lists_every_hook_and_no_other() -> None:
     ("plugin", "fix"),
     [("nbtool.plugins.Budget", "Budget(…)"), ("a budget", ", ".join(HOOKS + PLAIN_HOOKS)), (7, "on_before_request")],
 )
-def test_what_to_pass_in_place_of_something_else_is_said(plugin: object, fix: str) -> None:
+def test_the_fix_names_what_to_pass(plugin: object, fix: str) -> None:
     with pytest.raises(BadUsage) as refused:
         Chat(wire=ScriptedWire([]), plugins=[plugin])
 

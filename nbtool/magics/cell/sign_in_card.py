@@ -31,7 +31,9 @@ def ask_in_cell(shell: Any, magic: str, request: LoginRequest) -> bool:
     if not has_front_end(shell):
         return ask_by_line(request)
     chat = Chat(tools=[sign_in_form(request)[0]])
-    chat.model = Model(request.server, wire=ClientEndpoint(request.server, SIGN_IN_TOOL, {}, closing=NOT_SENT))
+    endpoint = ClientEndpoint(request.server, SIGN_IN_TOOL, {})
+    endpoint.closing = lambda: NOT_SENT
+    chat.model = Model(request.server, wire=endpoint)
     settings = TurnSettings(cell_id=cell_id(shell), append=True, replay="off", typed="")
     turn = chat.compose(TASK.format(server=request.server), settings=settings)
     cells = CellSource(chat_name(request.server), magic)

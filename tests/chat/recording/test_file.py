@@ -183,7 +183,7 @@ WHOLE = {"nbtool_recording": 2, "turns": []}
         ("", "the file"),
         ("[]", "the file"),
         ("{}", "nbtool_recording: Field required"),
-        (json.dumps({**WHOLE, "nbtool_recording": 3}), "it has format 3"),
+        (json.dumps({**WHOLE, "nbtool_recording": files.FORMAT + 1}), f"it has format {files.FORMAT + 1}"),
         (json.dumps({**WHOLE, "nbtool_recording": "1"}), "valid integer"),
         (json.dumps({**WHOLE, "more": 1}), "more: Unexpected"),
         (json.dumps({**WHOLE, "turns": [{"recorded": "2026-11-21"}]}), r"turns\.0\.model: Field required"),

@@ -8,8 +8,8 @@ PICTURE, SOUND = Media("image/png", b"png"), Media("audio/wav", b"wav")
 
 
 def test_only_the_images_of_results_are_replaced_by_a_note() -> None:
-    drawn, counted = ToolResult("draw", "Drawn.", media=(PICTURE, SOUND)), ToolResult("count", "3")
-    prompt = Prompt((user("Go", PICTURE), results(drawn, counted)))
+    shown, counted = ToolResult("draw", "Drawn.", media=(PICTURE, SOUND)), ToolResult("count", "3")
+    prompt = Prompt((user("Go", PICTURE), results(shown, counted)))
 
     sent = without_result_images(prompt, "tiny").messages
 
