@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from nbtool.annotation_kinds import ANYTHING, REFUSED, Kind, is_async, kind_of
 from nbtool.errors import BadUsage
@@ -131,6 +132,9 @@ def _attribute_kinds(cls: type) -> dict[str, Kind]:
 
 _NO_TYPES: frozenset[type] = frozenset()
 
+_checked: WeakSet[Callable[..., Any]] = WeakSet()
+"""Functions that check their arguments already: a class that has one as a method checks them no second time."""
+
 
 class _Plan:
     """The kinds of the parameters of one function."""
@@ -150,7 +154,9 @@ class _Plan:
         )
         keywords = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
         self.keywords = self.by_name.pop(keywords, None)
-        self.names = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
+        self.names = {one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.POSITIONAL_ONLY)}
+        is_method = "." in owner
+        self.bound = {"self", *(one.name for one in parameters if is_method and one.kind is one.POSITIONAL_ONLY)}
         self.exact_by_position = [None if kind is None else kind.exact for _, kind in self.by_position]
         exact = {name: kind.exact for name, kind in self.by_name.items()}
         self.exact_by_name = {name: exact.get(name) for name in self.names}
@@ -195,7 +201,7 @@ class _Plan:
 
     def _too_many(self) -> BadUsage:
         """Return the error for more arguments by position than the function has."""
-        count = len([name for name, _ in self.by_position if name != "self"])
+        count = len([name for name, _ in self.by_position if name not in self.bound])
         return BadUsage(
             f"{self.owner} takes {count_of(count, 'argument')} by position.",
             fix=f"Pass the others by name: {self.owner.rpartition('.')[2]}(name=…).",
@@ -215,6 +221,8 @@ class _Plan:
 
 
 def _check_function(function: Callable[..., Any], owner: str) -> Callable[..., Any]:
+    if function in _checked:
+        return function
     is_generator = inspect.isasyncgenfunction(function)  # of an endpoint, which nbtool calls with what it has made
     if is_generator or not any(name != "return" for name in inspect.unwrap(function).__annotations__):
         return function
@@ -229,6 +237,7 @@ def _check_function(function: Callable[..., Any], owner: str) -> Callable[..., A
             args = plan.check(args, kwargs)
         return function(*args, **kwargs)
 
+    _checked.add(checked)
     if not inspect.iscoroutinefunction(function):
         return checked
 

@@ -194,7 +194,9 @@ def methods(owner: str, cls: type) -> Iterator[tuple[str, Callable[..., Any], di
             is_own = base.__module__.startswith("nbtool.") and not name.startswith(("_", "on_"))
             is_method = inspect.isfunction(member) and not inspect.isasyncgenfunction(member)
             if is_own and is_method and f"{owner}.{name}" not in CALLED_BY_NBTOOL:
-                yield f"{owner}.{name}", member.__get__(cls.__new__(cls)), annotations_of(member)
+                first = next(iter(inspect.signature(member).parameters))  # the object, whatever a function calls it
+                found = {argument: one for argument, one in annotations_of(member).items() if argument != first}
+                yield f"{owner}.{name}", member.__get__(cls.__new__(cls)), found
 
 
 FUNCTIONS = {name: (call, found) for name, call, found in public_functions() if name not in NO_ARGUMENTS}

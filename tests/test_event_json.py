@@ -46,6 +46,7 @@ MESSAGE = Message(
 )  # fmt: skip
 SAMPLES: dict[str, Any] = {
     "str": "text", "int": 7, "float": 0.5, "bool": True, "Message": MESSAGE, "Usage": Usage(1, 2, 3, 4, 0.5),
+    "Message | None": MESSAGE,
     "Media": Media("image/png", b"\x00"),
     "ProviderCall | Citation": ProviderCall("web_search", "rain", "wet", (Link("https://x", "X"),)),
     "RepeatedQuestion | None": RepeatedQuestion("changed", problem="p"),

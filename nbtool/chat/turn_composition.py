@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from nbtool.argument_check import check_arguments
 from nbtool.blocks.question import summarize_request
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.attachments import as_parts
@@ -34,13 +36,13 @@ UNATTACHED = "Leave it out (`--attach`, attach=), and describe it in the prompt.
 """What a person can do with an attachment that may not be sent."""
 
 
-def open_questions(chat: ChatBase, turn: Turn) -> tuple[str, ...]:
+def open_questions(chat: ChatBase, /, turn: Turn) -> tuple[str, ...]:
     """Return the digests of a turn's open questions; the turn itself is notified of decisions later."""
     still = {question.digest for question in chat.approvals.pending()}
     return tuple(digest for digest in turn.state.questions if digest in still)
 
 
-def check_idle(chat: ChatBase) -> None:
+def check_idle(chat: ChatBase, /) -> None:
     """Check that no turn of this chat is parked.
 
     Raises:
@@ -59,8 +61,10 @@ def check_idle(chat: ChatBase) -> None:
             )
 
 
+@partial(check_arguments, owner="Chat.compose")
 def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
     chat: ChatBase,
+    /,
     prompt: str | Message,
     *,
     attach: Any = (),

@@ -48,7 +48,7 @@ TEXT = {
     "07_your_own_provider.ipynb": {
         "once": "completed · I am nbtool's embedded practice model",
         "models": "lab:fast",
-        "company": "completed\nConnection(headers={'X-Team': SecretStr('**********')}",
+        "company": "completed\nConnection(headers={'X-Team': Secret('**********')}",
         "renewed": "1 key for 3 turns",
         "wrong": "Available: practice:default, practice:fast",
         "tools": "plain does not support native tools; they are described in the prompt instead.",

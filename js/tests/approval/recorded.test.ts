@@ -40,7 +40,7 @@ async function replay(name: string): Promise<string> {
 }
 
 test("a call that waits", async () => {
-  expect(await replay("waiting")).toContain("Run price(ticker='ACME', table=df)?df DataFrame, 250 rows");
+  expect(await replay("waiting")).toContain('Run price(ticker="ACME", table=df)?df DataFrame, 250 rows');
   expect(dangers(page.el.querySelector(".nb-card") as Element)).toEqual([]);
 });
 
