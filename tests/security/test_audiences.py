@@ -16,7 +16,7 @@ SHARED: tuple[Audience, ...] = tuple(audience for audience in AUDIENCES if audie
 
 OWN_TEXTS = {
     "id", "call_id", "key", "inside", "turn_id", "message_id", "digest", "node_id", "parent_id", "child_id", "cell_id",
-    "host", "prefix", "thread", "told_from", "replayed", "wire",
+    "host", "prefix", "thread", "told_from", "replayed", "wire", "announces",
 }  # fmt: skip
 """The texts of nbtool's envelope that are of no closed set: ids, names of places and dates, never content."""
 

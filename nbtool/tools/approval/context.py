@@ -6,9 +6,10 @@ known to be the person's own, so what is not known here asks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nbtool.argument_check import check_arguments
+from nbtool.audience import OWN, PERSON
 
 
 @check_arguments
@@ -16,8 +17,8 @@ from nbtool.argument_check import check_arguments
 class OutsideText:
     """A text in the chat that the person did not type: `source` says what it is, `call_id` which call returned it."""
 
-    source: str
-    call_id: str = ""
+    source: str = field(metadata=PERSON)
+    call_id: str = field(default="", metadata=OWN)
 
 
 UNKNOWN = OutsideText("what came before this call is not known")
@@ -36,11 +37,11 @@ class PolicyContext:
         outside: the texts from outside that the model had read when it made the call, of this and earlier turns.
     """
 
-    tool: str = ""
-    call_id: str = ""
-    turn_id: str = ""
-    prompts: tuple[str, ...] = ()
-    outside: tuple[OutsideText, ...] = (UNKNOWN,)
+    tool: str = field(default="", metadata=PERSON)
+    call_id: str = field(default="", metadata=OWN)
+    turn_id: str = field(default="", metadata=OWN)
+    prompts: tuple[str, ...] = field(default=(), metadata=PERSON)
+    outside: tuple[OutsideText, ...] = field(default=(UNKNOWN,), metadata=PERSON)
 
     @property
     def has_read_outside(self) -> bool:

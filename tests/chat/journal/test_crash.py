@@ -27,6 +27,9 @@ Tell = Callable[[str, object], None]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 UNSYNCED = UNSYNCED_KINDS | {ANNOUNCED_START}
+KNOWN_OR_UNKNOWN = ("ok", "withheld", "unknown")
+"""What may be said of a call that ran: the person may have withheld its result."""
+
 STRIDE = 25
 """Of how many points the quick tests try one."""
 
@@ -108,7 +111,7 @@ def check(home: Path) -> None:
         turn = restore.restore_turn(events)
         delivered |= {call.resolved["to"].text.strip('"'): call.status for call in turn.calls}
     assert len(effects) == len(set(effects)), f"{home}: something ran twice: {effects}"
-    assert all(delivered[name] in ("ok", "unknown") for name in effects), f"{home}: {effects}, told as {delivered}"
+    assert all(delivered[name] in KNOWN_OR_UNKNOWN for name in effects), f"{home}: {effects}, told as {delivered}"
     assert [
         line.turns
         for line in book.read(lambda connection: queries.list_chats(connection, 100))
@@ -170,7 +173,7 @@ def check_after_power_cut(home: Path) -> int:
             turn = restore.restore_turn(events)
             delivered |= {call.resolved["to"].text.strip('"'): call.status for call in turn.calls}
     effects = [name for word, name, *_ in lines if word == "effect"]
-    assert all(delivered.get(name, "missing") in ("ok", "unknown") for name in effects), (
+    assert all(delivered.get(name, "missing") in KNOWN_OR_UNKNOWN for name in effects), (
         f"{home}: {effects}, told as {delivered}"
     )
     book.close()
