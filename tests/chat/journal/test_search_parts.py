@@ -257,3 +257,16 @@ def test_several_connections_index_one_journal_at_the_same_time(tmp_path: Path) 
     assert books[1].read(hits_in) == found
     for book in books:
         book.close()
+
+
+def test_a_part_is_full_with_its_last_character() -> None:
+    connection = schema.connect(None)
+    write(connection, (TurnStarted(word, "m", user(word), 1.0) for word in ("fox", "dog")))
+    search.update_index(connection)
+    ((size,),) = connection.execute("SELECT characters FROM searchable").fetchall()
+    clear(connection)
+
+    search.update_index(connection, size // 2)
+
+    assert [row[0] for row in connection.execute("SELECT upto FROM searchable ORDER BY part")][:2] == [1, 2]
+    connection.close()
