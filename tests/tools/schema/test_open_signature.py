@@ -16,7 +16,7 @@ from nbtool.testing import ScriptedWire, call
 from nbtool.tools.schema.open_signature import open_signature
 from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.variables.references import without_references
-from tests.tools.signatures import check, schema_of
+from tests.tools.signatures import Order, check, schema_of
 
 
 def read(name: str, folder: str = "/home", mode: str = "r") -> tuple[str, str, str]:
@@ -165,3 +165,60 @@ def test_a_signature_that_was_set_counts_more_than_what_is_wrapped() -> None:
     )
 
     assert [one.name for one in open_signature(passing_on).parameters] == ["name", "options"]
+
+
+def dispatching(function: Callable[..., Any]) -> Callable[..., Any]:
+    dispatcher = functools.singledispatch(function)
+    dispatcher.register(int, function)
+    return dispatcher
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("is_positional", [True, False], ids=["positional", "any"])
+@pytest.mark.parametrize(("annotation", "schema"), [(str, {"string", "integer"}), (inspect.Parameter.empty, set())])
+def test_a_dispatcher_takes_its_first_argument_by_position(
+    annotation: Any, schema: set[str], is_positional: bool
+) -> None:
+    def show(value, unit: str = "m"):  # type: ignore[no-untyped-def]
+        return value, unit
+
+    def show_by_position(value, /, unit: str = "m"):  # type: ignore[no-untyped-def]
+        return value, unit
+
+    function = show_by_position if is_positional else show
+    if annotation is not inspect.Parameter.empty:
+        function.__annotations__["value"] = annotation
+    dispatcher = dispatching(function)
+
+    kinds = {one.name: one.kind.name for one in open_signature(dispatcher).parameters}
+    stated = schema_of(dispatcher)["properties"]["value"]
+
+    assert kinds == {"value": "POSITIONAL_ONLY", "unit": "POSITIONAL_OR_KEYWORD"}
+    assert {one["type"] for one in stated.get("anyOf", [])} == schema
+    assert check(dispatcher, value=3, unit="s") == {"value": 3, "unit": "s"}
+
+
+class Sender:
+    """An object that declares a signature of its own."""
+
+    def __init__(self) -> None:
+        stated = inspect.Parameter("order", inspect.Parameter.KEYWORD_ONLY, annotation="Order")
+        self.__signature__ = inspect.Signature([stated])
+
+    def __call__(self, **fields: Any) -> Any:
+        return fields
+
+
+class Receipt:
+    """A class that is a tool: its arguments are those of its objects."""
+
+    def __init__(self, order: Order, copies: int = 1) -> None:
+        self.order, self.copies = order, copies
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("function", [Sender(), Receipt], ids=["object", "class"])
+def test_names_in_the_signature_of_an_object_or_a_class_are_those_of_its_module(function: Any) -> None:
+    assert check(function, order={"item": "tea", "count": 2}) == {"order": Order(item="tea", count=2)}
+    with pytest.raises(InvalidArguments, match=r"'order'\['item'\]"):
+        check(function, order={"count": 2})

@@ -348,3 +348,15 @@ def test_a_decorator_gets_its_arguments_as_it_takes_them() -> None:
 def test_no_value_is_made_where_the_class_makes_another_one() -> None:
     with pytest.raises(ValueError, match="no value of Percent"):
         make_scalar(Percent, 150.0, 150)
+
+
+def test_a_declared_length_of_a_container_of_scalars_is_in_the_schema_and_holds() -> None:
+    prices = one(Annotated[dict[str, np.float64], Field(min_length=1)])
+
+    assert schema_of(prices)["properties"]["it"] == {
+        "type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1,
+    }  # fmt: skip
+    price = check(prices, it={"a": 1})["it"]["a"]
+    assert (type(price), price) == (np.float64, 1.0)
+    with pytest.raises(InvalidArguments, match="at least 1 item"):
+        check(prices, it={})

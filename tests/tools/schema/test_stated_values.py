@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import numpy as np
 import pytest
 import typing_extensions
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from nbtool.errors import BadUsage, InvalidArguments
 from tests.tools.signatures import check, one, schema_of
@@ -171,3 +171,25 @@ def test_members_of_a_flag_may_be_combined(kind: Any, written: int, value: Any) 
 def test_a_sum_that_no_members_of_a_strict_flag_make_is_refused() -> None:
     with pytest.raises(InvalidArguments):
         check(one(Channel), it=8)
+
+
+class Handle(enum.Enum):
+    """Its members are objects, which have no form in JSON."""
+
+    LEFT = object()
+    RIGHT = object()  # noqa: PIE796 - another object
+
+
+ByName = Annotated[
+    Handle,
+    BeforeValidator(lambda name: Handle.__members__.get(name, name)),
+    WithJsonSchema({"type": "string", "enum": [*Handle.__members__]}),
+]
+
+
+def test_members_without_a_form_in_json_are_read_as_their_author_declares() -> None:
+    for kind, written, value in ((ByName, "LEFT", Handle.LEFT), (list[ByName], ["RIGHT"], [Handle.RIGHT])):
+        assert check(one(kind), it=written)["it"] == value
+    assert schema_of(one(ByName))["properties"]["it"] == {"type": "string", "enum": ["LEFT", "RIGHT"]}
+    with pytest.raises(InvalidArguments):
+        check(one(ByName), it="UP")

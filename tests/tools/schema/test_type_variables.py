@@ -163,3 +163,21 @@ def test_a_class_of_fields_that_is_made_of_others_is_passed_by_reference() -> No
 
 def test_a_function_in_c_has_the_parameters_that_it_states() -> None:
     assert list(schema_of(math.sqrt)["properties"]) == ["x"]
+
+
+class Bag(Generic[*Several]):
+    def put(self, *args: Any) -> Any:
+        return args
+
+    put.__annotations__["args"] = Several  # as it is written by mistake, without a star
+
+
+class Counts(Bag[*tuple[int, ...]]):
+    pass
+
+
+def test_type_variables_without_their_star_mean_the_types_of_each_positional_argument() -> None:
+    assert schema_of(Counts().put)["properties"]["args"] == {"type": "array", "items": {"type": "integer"}}
+    assert call(Counts().put, args=[1, 2.0]) == (1, 2)
+    with pytest.raises(InvalidArguments):
+        check(Counts().put, args=[1, "a"])

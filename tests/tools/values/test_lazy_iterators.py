@@ -134,3 +134,12 @@ def test_the_search_for_iterators_is_bounded_and_ends_in_a_ring() -> None:
     assert not contains_iterators([*range(MAX_SEARCHED), iter([1])])
     assert contains_iterators([*range(10), iter([1])])
     assert take_iterators(ring) is ring
+
+
+def test_an_iterator_in_two_places_gives_its_items_to_both() -> None:
+    numbers = iter([1, 2])
+
+    taken = take_iterators({"first": numbers, "again": [numbers]})
+
+    assert taken == {"first": [1, 2], "again": [[1, 2]]}
+    assert taken["again"][0] is taken["first"]

@@ -40,6 +40,7 @@ from nbtool.tools.values.model_text import (
     render_or_preview,
     truncate,
 )
+from nbtool.tools.values.object_form import MAX_BINARY_BYTES
 from nbtool.tools.values.result_media import extract_media
 from nbtool.tools.values.type_and_shape import LIBRARIES, describe
 from tests.cpu_time import run_within
@@ -448,3 +449,31 @@ def test_the_errors_of_a_group_follow_its_own_and_nothing_else_does() -> None:
     group = ExceptionGroup("several", [ValueError("a"), OSError("b")])
 
     assert format_error(group) == "ExceptionGroup: several (2 sub-exceptions); ValueError: a; OSError: b"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (b"\xff" * MAX_BINARY_BYTES, repr(b"\xff" * MAX_BINARY_BYTES)),
+        (b"\xff" * (MAX_BINARY_BYTES + 1), f"bytes, {MAX_BINARY_BYTES + 1} bytes"),
+        ("é".encode() * 50, repr("é".encode() * 50)),
+        (bytearray(b"a" * 100), repr(b"a" * 100)),
+    ],
+    ids=["few", "binary", "text", "bytearray"],
+)
+def test_bytes_in_a_list_are_written_out_if_they_are_a_text_or_few(value: Any, text: str) -> None:
+    rendered = render([value])
+
+    assert json.loads(rendered.text) == [text]
+    assert rendered.is_complete is text.startswith("b'")
+    assert rendered.is_object
+
+
+def test_an_object_is_its_own_representation_where_there_is_no_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+
+    rendered = render([Named()])
+
+    assert json.loads(rendered.text) == ["Named(red)"]
+    assert rendered.is_complete

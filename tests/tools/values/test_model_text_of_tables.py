@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ import pytest
 import xarray
 
 from nbtool.tools.values.model_text import render
+from nbtool.tools.values.table_form import table_form
 from nbtool.tools.values.table_preview import preview_table
 from nbtool.tools.values.type_and_shape import describe
 
@@ -238,3 +240,75 @@ def test_a_view_of_numbers_is_cut_as_a_list_and_one_that_cannot_be_read_is_descr
     assert not numbers.is_complete
     assert render([memoryview(np.array(1)), 2]).text == '["memoryview (rendering it failed: TypeError)", 2]'
     assert render(memoryview(np.arange(4).reshape(2, 2))).text == "[[0, 1], [2, 3]]"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("rows", "kind", "text"),
+    [
+        ([[1, 2], [3, 4]], "int64", "matrix, int64, shape (2, 2)\n[[1, 2],\n [3, 4]]"),
+        ([[0.1, 2.5]], "float32", "matrix, float32, shape (1, 2)\n[[0.1, 2.5]]"),
+    ],
+)
+def test_the_rows_of_a_matrix_are_lists_of_its_numbers(rows: Any, kind: str, text: str) -> None:
+    matrix = np.array(rows, kind).view(np.matrix)
+
+    assert render(matrix).text == text
+    assert json.loads(render([matrix]).text) == [rows]
+
+
+def test_a_variable_of_xarray_has_its_dimensions_and_attributes() -> None:
+    rendered = render(xarray.Variable("x", [1, 2], {"unit": "m"}))
+
+    head, form = rendered.text.split("\n")
+    assert head == "Variable"
+    assert json.loads(form) == {"dims": ["x"], "values": [1, 2], "attrs": {"unit": "m"}}
+    assert rendered.is_complete
+
+
+def test_a_frame_with_few_rows_and_long_cells_is_a_preview_of_the_first_rows() -> None:
+    rendered = render(pd.DataFrame({"a": [f"{number}:{'x' * 998}" for number in range(20)]}))
+
+    head, label, *cells, marker = rendered.text.splitlines()
+    assert "20 rows" in head
+    assert label == "a"
+    assert [cell[:3] for cell in cells] == ["0:x", "1:x", "2:x", "3:x", "4:x"]
+    assert "5 of 20 rows" in marker
+    assert not rendered.is_complete
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("fields", "row", "cell"),
+    [
+        ({"n": pl.Int64, "t": pl.Time}, {"n": 5, "t": 1_001}, {"n": 5, "t": "00:00:00.000001"}),
+        ({"t": pl.List(pl.Datetime("ns"))}, {"t": [2_001]}, {"t": ["1970-01-01T00:00:00.000002"]}),
+        ({"t": pl.Struct({"d": pl.Duration("ns")})}, {"t": {"d": 3_001}}, {"t": {"d": "0:00:00.000003"}}),
+    ],
+)
+def test_nanoseconds_that_are_cut_are_found_at_any_depth_beside_other_fields(fields: Any, row: Any, cell: Any) -> None:
+    rendered = render(pl.Series("s", [row], dtype=pl.Struct(fields)))
+
+    (parsed,) = csv.reader([rendered.text.splitlines()[2]])
+    assert json.loads(parsed[0]) == cell
+    assert "microseconds" in rendered.text.splitlines()[-1]
+    assert not rendered.is_complete
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("fields", "row"),
+    [
+        ({"n": pl.Int64, "t": pl.Time}, {"n": 5, "t": 1_000}),
+        ({"t": pl.List(pl.Datetime("ns"))}, {"t": [2_000]}),
+        ({"t": pl.Struct({"d": pl.Duration("ns")})}, {"t": {"d": 3_000}}),
+    ],
+)
+def test_a_structure_whose_times_are_whole_microseconds_is_complete(fields: Any, row: Any) -> None:
+    assert render(pl.Series("s", [row], dtype=pl.Struct(fields))).is_complete
+
+
+@pytest.mark.parametrize("value", [[{"a": 1}], {"a": [1]}, np.eye(2)], ids=lambda value: type(value).__name__)
+def test_what_is_no_table_has_no_cells_and_is_named_by_its_type(value: Any) -> None:
+    with pytest.raises(LookupError, match=f"^{type(value).__name__}$"):
+        table_form(value, 5, 5)

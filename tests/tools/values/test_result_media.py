@@ -11,7 +11,14 @@ from nbtool import Approved, Released, Withheld, tool
 from nbtool.messages import Media
 from nbtool.tools.approval import Question
 from nbtool.tools.values.named_parts import MultipartResult
-from nbtool.tools.values.result_media import MAX_MEDIA, MAX_MEDIA_BYTES, ResultMedia, extract_media, may_have_media
+from nbtool.tools.values.result_media import (
+    MAX_DEPTH,
+    MAX_MEDIA,
+    MAX_MEDIA_BYTES,
+    ResultMedia,
+    extract_media,
+    may_have_media,
+)
 from tests.policy.in_force import policy_in_force
 from tests.samples import MP3, PNG, WAV
 from tests.tools.calling import ask_for, make_harness
@@ -219,3 +226,17 @@ def test_what_a_drawing_package_made_and_nobody_can_draw_has_no_picture() -> Non
     record = make_harness(give).run(ask_for("give"))
 
     assert (record.status, record.media, record.media_left_out) == ("ok", (), 0)
+
+
+def nested(value: Any, levels: int) -> Any:
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_pictures_are_searched_for_once_in_a_ring_and_up_to_the_maximum_depth() -> None:
+    ring: list[Any] = [PNG]
+    ring += [ring, {"ring": ring}]
+
+    assert [one.data for one in extract_media(ring).media] == [PNG]
+    assert [len(extract_media(nested(PNG, levels)).media) for levels in (MAX_DEPTH, MAX_DEPTH + 1)] == [1, 0]
