@@ -464,3 +464,17 @@ def test_the_providers_own_form_of_a_reply_is_kept_with_the_server_that_sent_it(
     ran = run([["Hi", ReplyEnd("end", "stop", native={"id": "r1"}, prefix="p")]])
 
     assert ran.turn.chain[0].native == Native("scripted", "scripted", "scripted", {"id": "r1"}, "p")
+
+
+@pytest.mark.parametrize(("needs", "cost"), [(True, 0.25), (False, None)])
+def test_the_listed_price_of_a_model_is_looked_up_for_a_plugin_that_needs_it(needs: bool, cost: float | None):
+    class Listed(ScriptedWire):
+        async def find_listed_price(self):
+            return lambda usage: usage.input_tokens / 4
+
+    plugin = HookLog("a", [])
+    plugin.needs_listed_price = needs  # type: ignore[attr-defined]  # a plugin may say so
+
+    price_of = run(["Hi"], plugin, wire=Listed).turn.meter.listed_price_of
+
+    assert (price_of and price_of(Usage(1))) == cost

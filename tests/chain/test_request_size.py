@@ -8,11 +8,11 @@ import pytest
 
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import Limits
-from nbtool.chain.request_size import exceeds_budget
+from nbtool.chain.request_size import exceeds_budget, text_size
 from nbtool.chain.usage_meter import Meter
 from nbtool.errors import LimitReached
 from nbtool.events import ReplyEnd, UsageDelta
-from nbtool.messages import ToolResult, Usage, results
+from nbtool.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, Usage, results, user
 from nbtool.testing import call
 from nbtool.wire.base import Prompt, ToolSpec
 from tests.chain.running import run
@@ -96,3 +96,11 @@ def test_a_request_is_measured_only_for_a_budget() -> None:
     assert exceeds_budget(prompt, Meter(Limits())) is None
     with pytest.raises(AssertionError, match="was read"):
         exceeds_budget(prompt, Meter(Limits(tokens=1)))
+
+
+def test_only_what_is_text_counts_as_characters_of_a_request() -> None:
+    asked = user("four", Media("image/png", b"x" * 1_000))
+    answered = Message("assistant", [Thinking("at length"), ToolCall("look", "{}"), Text("ok")])
+    given = results(ToolResult("look", "seen", media=(Media("image/png", b"x" * 1_000),)))
+
+    assert text_size(Prompt((asked, answered, given), system="be")) == len("four{}okseenbe")

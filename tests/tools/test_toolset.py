@@ -220,3 +220,19 @@ def look(n: int) -> int:
 
 def test_a_toolset_keeps_its_name_under_another_policy() -> None:
     assert Toolset("mine", [look]).approved(Policy("auto")).name == "mine"
+
+
+def test_a_contained_set_that_gets_another_tool_of_a_name_later_is_found_out_by_the_name() -> None:
+    def offered(ticker: str) -> float:
+        """Best bid."""
+        return 2.0
+
+    inner = Toolset("inner", [volume])
+    outer = Toolset("outer", [price, inner])
+    assert outer.find("price") is outer.get("price")
+    inner.add(tool(offered, name="price"))
+
+    with pytest.raises(BadUsage) as refused:
+        outer.find("price")
+    assert all(name in str(refused.value) for name in ("'price'", "'outer'", "offered"))
+    assert outer.find("volume") is inner.get("volume")

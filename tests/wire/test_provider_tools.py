@@ -19,7 +19,7 @@ from nbtool.messages import Citation, Link, ProviderCall, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
 from nbtool.wire.dialects.provider_tools import MAX_PASSAGE
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
-from nbtool.wire.providers.provider_tools import NAMED
+from nbtool.wire.providers.provider_tools import NAMED, name_definition
 from nbtool.wire.registry import WIRES
 from tests.chaos import head, serve
 from tests.providers.replies import Answer
@@ -267,3 +267,19 @@ def test_citations_that_each_name_the_whole_text_take_a_bounded_passage_of_it() 
     passages = [citation.text for citation in turn.citations]
     assert len(passages) == count
     assert set(passages) == {"x" * MAX_PASSAGE + f"[… {length - 1 - MAX_PASSAGE:,} characters more]"}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("definition", "name"),
+    [
+        ("web_search", "web_search"),
+        ({"type": "web_search_20250305", "name": "search"}, "search"),
+        ({"type": "web_search"}, "web_search"),
+        ({"type": "mcp", "name": 7}, "mcp"),
+        ({"googleSearch": {}}, "googleSearch"),
+        ({}, ""),
+    ],
+)
+def test_a_tool_of_the_provider_is_listed_by_its_name_or_its_kind(definition: Any, name: str) -> None:
+    assert name_definition(definition) == name

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from nbtool.chat.journal import Journal, queries
-from nbtool.events import ReplyFinished, TurnEnded, TurnStarted
+from nbtool.errors import JournalError
+from nbtool.events import Notice, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Usage, assistant, user
 
 
@@ -91,3 +93,27 @@ def test_lists_and_searches_of_ids_read_by_the_index_and_no_whole_table(book: Jo
 
     assert any("SEARCH events" in step for step in steps)
     assert [step for step in steps if step.startswith("SCAN events")] == []
+
+
+@pytest.mark.promise("bounded")
+def test_a_chat_of_too_many_events_is_not_opened_and_the_ways_to_its_turns_are_named() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, chat_id TEXT, turn_id TEXT, body TEXT)")
+        connection.execute(
+            "WITH RECURSIVE n(seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM n LIMIT ?)"
+            " INSERT INTO events SELECT seq, 'c', 't', '' FROM n",
+            (queries.MAX_EVENTS + 1,),
+        )
+        with pytest.raises(JournalError) as refused:
+            queries.chat_events(connection, "c")
+
+    assert f"{queries.MAX_EVENTS:,}" in str(refused.value)
+    assert "`%chat show TURN`" in refused.value.fix
+    assert "`%chat history search TEXT`" in refused.value.fix
+
+
+def test_a_chat_without_a_turn_is_listed_without_a_title(book: Journal) -> None:
+    asyncio.run(book.write("e", "t5", [Notice("before its turn")]))
+
+    (line,) = book.read(lambda connection: queries.list_chats(connection, 1))
+    assert (line.chat_id, line.turns, line.title) == ("e", 0, "")

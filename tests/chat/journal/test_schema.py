@@ -6,14 +6,18 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nbtool.chat.journal import Journal, filesystem, schema
+from nbtool.chat.journal.durability import JournalConnection
 from nbtool.errors import JournalError
 from nbtool.events import Notice
+from nbtool.files import locked
 
 MOUNTS = r"""
 21 26 0:20 / /sys rw,nosuid shared:7 - sysfs sysfs rw
@@ -205,3 +209,44 @@ def test_tables_that_cannot_be_made_leave_none_and_the_reason(tmp_path: Path) ->
 
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
+
+
+def test_tables_that_another_process_has_made_meanwhile_stay_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+
+    class Late(JournalConnection):
+        """Gets its turn to write after another process."""
+
+        def execute(self, statement: str, *more: Any) -> sqlite3.Cursor:
+            if statement == "BEGIN IMMEDIATE":
+                schema.connect(path).close()
+            return super().execute(statement, *more)
+
+    with closing(sqlite3.connect(path, isolation_level=None, factory=Late)) as connection:
+        schema._create_tables(connection, "CREATE TABLE other (a)")
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+        assert (schema.version(connection), connection.in_transaction) == (schema.VERSION, False)
+    assert {"events", "turns", "chats"} <= names
+    assert "other" not in names
+
+
+def test_a_journal_that_another_process_has_moved_meanwhile_is_not_moved_again(
+    earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[Path | None] = []
+
+    @contextmanager
+    def locked_later(path: Path, seconds: float) -> Iterator[None]:
+        monkeypatch.undo()
+        moved.append(schema.keep_aside(earlier))
+        schema.connect(earlier).close()
+        with locked(path, seconds):
+            yield
+
+    monkeypatch.setattr(schema, "locked", locked_later)
+
+    assert schema.keep_aside(earlier) is None
+    assert moved == [earlier.with_name("journal.format1.sqlite")]
+    with closing(schema.open_to_read(earlier)) as connection:
+        assert schema.version(connection) == schema.VERSION

@@ -271,3 +271,15 @@ def test_json_is_written_in_one_way_only() -> None:
     assert make_digest(a=1, b=2) == make_digest(b=2, a=1)
     assert make_digest(a=1) != make_digest(a="1")
     assert len(make_digest()) == 64
+
+
+def test_an_approval_is_remembered_for_a_call_or_a_tool_and_nothing_else() -> None:
+    queue = ApprovalQueue()
+    queue.add(question())
+
+    for scope in ("notebook", "", "Tool"):
+        with pytest.raises(ApprovalError, match="remember=") as refused:
+            queue.remembered_approvals.add(question(), scope, by="script")  # type: ignore[arg-type]  # the mistake
+        assert ("'call'" in refused.value.fix, "'tool'" in refused.value.fix) == (True, True)
+    assert queue.remembered() == ()
+    assert [one.digest for one in queue.pending()] == ["d1"]

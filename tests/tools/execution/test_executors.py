@@ -386,3 +386,16 @@ def test_a_tool_that_needs_the_main_thread_runs_there_where_no_caller_waits(
 
     assert str(alone.result).startswith(expected)
     assert waiting.result == threading.current_thread().name
+
+
+def test_what_cannot_be_sent_is_named_by_its_number_where_its_parameter_has_no_name() -> None:
+    def show(first: int, *others: object, key: object = None) -> object:
+        return first, others, key
+
+    lock = threading.Lock()
+    unsent = list(_find_unpicklable(functools.partial(show, 1, lock, key=lock)))
+    keyword = list(_find_unpicklable(functools.partial(print, lock, sep="")))
+
+    assert [name.partition(" (")[0] for name in unsent[:2]] == ["the argument 1", "the argument 'key'"]
+    assert [name.partition(" (")[0] for name in keyword] == ["the argument 1"]
+    assert all("lock" in name for name in unsent[:2] + keyword)

@@ -63,6 +63,8 @@ def listing(message: dict[str, Any]) -> dict[str, Any]:
         return {"error": {"code": -32603, "message": "not\x1b[31m now"}}
     if "stalls" in HOW and LISTINGS:
         time.sleep(60)
+    if "lists nothing" in HOW:
+        return {"result": {"tools": "none"}}
     return {"result": {"tools": tools()}}
 
 

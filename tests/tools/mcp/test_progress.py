@@ -161,3 +161,16 @@ def test_any_numbers_make_a_fraction_or_none(progress: float, total: float | Non
     asyncio.run(_CallProgress(actual.append).on_progress(progress, total, "on"))
 
     assert actual == [Progress("on", fraction)]
+
+
+@pytest.mark.promise("bounded")
+def test_the_number_of_messages_that_never_arrived_is_in_the_progress_of_the_call(tmp_path: Path) -> None:
+    many = MAX_UNASKED
+    (tmp_path / "server.py").write_text(FLOODING.replace("MANY", str(many)).replace("flush=True", ""))
+    config = {"command": sys.executable, "args": ["-I", "-S", "-u", str(tmp_path / "server.py")]}
+    with mcp_servers({"mcpServers": {"it": config}}) as servers:
+        harness = make_harness(servers, approver=lambda _: Approved())
+        record = harness.run(ask_for("it_say"))
+
+    assert (record.status, record.result) == ("ok", "done")
+    assert f"({2 * many - MAX_PROGRESS:,} " in "".join(event.text for event in harness.of("call_progress"))

@@ -691,3 +691,23 @@ def test_what_the_package_logs_of_a_hostile_server_does_not_flood_stderr() -> No
         web.stop()
 
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_servers_whose_tools_would_have_one_name_after_all_are_refused_and_closed(start: Start) -> None:
+    apart = start(x=hostile("named", "y_z"), x_y=hostile("named", "z"))
+    suffix = list(apart.tools())[1].removeprefix("x_y_z_")
+    before = set(psutil.Process().children(recursive=True))
+
+    with pytest.raises(BadUsage) as refused:
+        start(x=hostile("named", "y_z"), x_y=hostile("named", "z"), x_y_z=hostile("named", suffix))
+
+    assert repr(f"x_y_z_{suffix}") in str(refused.value)
+    assert wait_gone(*(one.pid for one in psutil.Process().children(recursive=True) if one not in before))
+
+
+def test_a_server_that_never_listed_its_tools_has_none_and_says_so_again(start: Start) -> None:
+    servers = start(it=hostile("lists nothing"))
+
+    assert (list(servers.tools()), servers["it"].pending_changes()) == ([], "")
+    (notice,) = servers["it"].notices
+    assert "'it'" in notice

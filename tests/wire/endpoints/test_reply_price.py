@@ -17,6 +17,7 @@ from nbtool import Chat
 from nbtool.chat.turn import Turn
 from nbtool.plugins.budget import Budget, Price
 from nbtool.usage import Usage
+from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
 from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.endpoints.reply_cost import find_listed_price
 from nbtool.wire.providers.model_id import is_same_model
@@ -185,3 +186,15 @@ def test_a_price_that_no_user_sets_is_that_of_the_host(url: str, usage: Usage, c
     found = asyncio.run(find_listed_price(make_endpoint("openrouter:dear", base_url=url, api_key="k")))
 
     assert (found(usage) if found else ...) == (cost if cost in (None, ...) else pytest.approx(cost))
+
+
+def test_the_endpoint_of_a_chat_has_the_listed_price_of_its_host() -> None:
+    def endpoint(url: str) -> FallbackEndpoint:
+        return FallbackEndpoint(make_endpoint("dear", base_url=url, api_key="k"), "fence")
+
+    found = asyncio.run(endpoint("https://pricelab.example/v1").find_listed_price())
+    unlisted = asyncio.run(endpoint("http://127.0.0.1:9/v1").find_listed_price())
+
+    assert found is not None
+    assert found(Usage(K)) == pytest.approx(0.1)
+    assert unlisted is None

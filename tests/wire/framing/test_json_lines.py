@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nbtool.errors import IncompleteReply, InvalidReply
+from nbtool.errors import IncompleteReply, InvalidReply, ReplyTooLarge
 from nbtool.wire import Reply, decode, find_wire
-from nbtool.wire.framing.json_payloads import DONE, PayloadReader
+from nbtool.wire.framing.json_payloads import DONE, MAX_EVENTS, PayloadReader
 from tests.cpu_time import check_growth
 from tests.wire import chatting, geminis, responding
 
@@ -120,3 +120,13 @@ def test_the_time_is_linear_in_the_bytes(stream: Any) -> None:
             reader.feed(body[at : at + 16])
 
     check_growth(read, (20_000, 200_000), room=3)
+
+
+@pytest.mark.promise("bounded")
+def test_more_lines_than_any_reply_has_are_refused() -> None:
+    reader, at_once = PayloadReader(), 10_000
+    count = sum(len(reader.feed(b"{}\n" * at_once)) for _ in range(MAX_EVENTS // at_once))
+
+    with pytest.raises(ReplyTooLarge, match=f"{MAX_EVENTS:,}"):
+        reader.feed(b"{}\n")
+    assert count == MAX_EVENTS

@@ -9,7 +9,7 @@ import pytest
 from nbtool.errors import WireError
 from nbtool.events import CallDelta, CallPending, TextDelta, ThinkingDelta
 from nbtool.messages import Media, Message, Text, ToolCall
-from nbtool.wire.prompted.instructions import PromptFormat
+from nbtool.wire.prompted.instructions import PromptFormat, PromptFormatName
 from nbtool.wire.prompted.prompted_wire import PromptedWire, _as_plain_messages
 from tests.wire.prompting import CALL, FENCE, INNER, WRITTEN, read, stream_body
 
@@ -73,6 +73,18 @@ def test_thinking_passes_and_comes_behind_the_text_before_it() -> None:
     kinds = [(type(delta), delta.text) for delta in deltas if isinstance(delta, TextDelta | ThinkingDelta)]
 
     assert kinds == [(TextDelta, "a ```c"), (ThinkingDelta, "hm <tool_call>"), (TextDelta, "b")]
+
+
+@pytest.mark.parametrize("form", ["hermes", "pythonic"])
+def test_thinking_comes_behind_the_text_before_it_in_the_forms_of_models_too(form: PromptFormatName) -> None:
+    wire = PromptedWire(INNER, FENCE, format=form, names={"price"})
+    _, deltas = read(stream_body("a ```c", "b", thinking="hm <tool_call>"), wire=wire)
+    kinds = [type(delta) for delta in deltas if isinstance(delta, TextDelta | ThinkingDelta)]
+    texts = [delta.text for delta in deltas if isinstance(delta, TextDelta | ThinkingDelta)]
+    place = kinds.index(ThinkingDelta)
+
+    assert kinds.count(ThinkingDelta) == 1
+    assert ("".join(texts[:place]), texts[place], "".join(texts[place + 1 :])) == ("a ```c", "hm <tool_call>", "b")
 
 
 def test_a_native_call_of_the_inner_wire_passes() -> None:

@@ -57,3 +57,14 @@ def test_headers_are_names_and_texts_of_a_bounded_length(pairs: Any, is_fit: boo
         return
     with pytest.raises(BadUsage, match="headers"):
         make_connection({"headers": pairs})
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("seconds", [0, -1, True, "5", float("inf"), float("nan")])
+def test_seconds_are_a_number_greater_than_0(seconds: Any) -> None:
+    with pytest.raises(BadUsage, match="key_seconds"):
+        make_connection({"key_seconds": seconds})
+
+
+def test_seconds_that_are_one_hold() -> None:
+    assert make_connection({"key_seconds": 2}).key_seconds == 2.0
