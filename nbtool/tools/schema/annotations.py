@@ -124,14 +124,15 @@ def _typed_dict(annotation: Any, arguments: dict[Any, Any]) -> Any:
 
 def _is_json(annotation: Any) -> bool:
     from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
+    from pydantic_core import PydanticSerializationError  # noqa: PLC0415 - the same
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a declaration that is one of a parameter
             adapter = TypeAdapter(annotation)
             adapter.json_schema()
-    except (PydanticUserError, TypeError, AttributeError, NameError, KeyError):
-        return False  # pydantic takes a dict for a schema, and a class's own methods may want what this one lacks
+    except (PydanticUserError, PydanticSerializationError, TypeError, AttributeError, NameError, KeyError):
+        return False  # a member of an enum has no JSON form, or a class's own methods want what this one lacks
     return get_origin(annotation) is not type and not _calls_function(adapter.core_schema)
 
 

@@ -12,6 +12,7 @@ import typing_extensions
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from nbtool.errors import BadUsage, InvalidArguments
+from nbtool.tools.tool import as_tools
 from tests.tools.signatures import check, one, schema_of
 
 
@@ -193,3 +194,17 @@ def test_members_without_a_form_in_json_are_read_as_their_author_declares() -> N
     assert schema_of(one(ByName))["properties"]["it"] == {"type": "string", "enum": ["LEFT", "RIGHT"]}
     with pytest.raises(InvalidArguments):
         check(one(ByName), it="UP")
+
+
+def test_an_enum_whose_members_have_no_json_form_is_passed_by_reference() -> None:
+    class Kind(enum.Enum):
+        SHORT = range(3)
+        OTHER = object()
+
+    def use(kind: Kind) -> str:
+        return kind.name
+
+    (made,) = as_tools(use)
+
+    assert made.spec["parameters"]["properties"]["kind"]["type"] == "string"
+    assert "$VAR_REF{{name}}" in made.spec["parameters"]["properties"]["kind"]["description"]
