@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 VENV_IPYKERNEL6 := .venv-ipykernel6
-PYTEST_PARALLEL := --numprocesses 3 --dist loadfile --no-loadscope-reorder
+PYTEST_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 KERNEL_TESTS := magics mcp_server notebooks practice
 SLOW_TESTS := browser $(KERNEL_TESTS) architecture campaigns chat/batch chat/journal chat/recording compat contract fuzzing packaging policy \
 	reports security servers toolsets tools/execution tools/mcp words chain/test_stopped_turns.py chat/export/test_alone.py \
