@@ -47,13 +47,9 @@ class Stack:
         return [push, pay, fail]
 
 
-def results_of(message: Message) -> list[ToolResult]:
-    return list(message.results)
-
-
 def last_results(wire: ScriptedWire) -> list[ToolResult]:
     """Return the results of the last message that was sent."""
-    return results_of(wire.prompts[-1].messages[-1])
+    return list(wire.prompts[-1].messages[-1].results)
 
 
 def test_a_call_that_fails_beside_others_takes_none_of_them_along() -> None:

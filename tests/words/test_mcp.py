@@ -22,10 +22,10 @@ from nbtool.sign_in import LoginRequest
 from nbtool.testing import ScriptedWire
 from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import Question
-from nbtool.tools.mcp import McpServers, mcp_servers
+from nbtool.tools.mcp import mcp_servers
 from nbtool.tools.mcp.catalog.resources import RemoteResource
 from nbtool.tools.mcp.catalog.tool_list import parse_tools, quoted_instructions
-from nbtool.tools.mcp.config import DEFAULT_LIMITS, ServerLimits
+from nbtool.tools.mcp.config import ServerLimits
 from nbtool.tools.mcp.connection.oauth import MAX_ADDRESS
 from nbtool.tools.mcp.connection.reconnection import MAX_PROGRESS, _CallProgress
 from nbtool.tools.mcp.questions.elicitation import MAX_QUESTIONS, complete_call, decline
@@ -44,34 +44,20 @@ from tests.tools.mcp.login_server import protected_server
 from tests.tools.mcp.questions import test_form
 from tests.tools.mcp.questions.test_elicitation import ONE, PARAMS, SEAT, answering, command
 from tests.tools.mcp.serving import http_server
+from tests.tools.mcp.starting import Start, server_starter
 from tests.tools.mcp.test_malformed_servers import ANNOUNCED, DELIVERED, FLAWED, MALFORMED, OUT
 from tests.tools.mcp.test_progress import SPEAKING
 from tests.tools.mcp.test_servers import BROKEN, UNUSABLE, hostile
 from tests.words.test_calls import both, run
 
-Start = Callable[..., McpServers]
 LINE = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "Parse error"}}'
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Start servers, named by keywords, and end them after the test."""
-    started: list[McpServers] = []
-
-    def begin(
-        *,
-        connect_seconds: float = 20,
-        call_seconds: float = 20,
-        limits: ServerLimits = DEFAULT_LIMITS,
-        **servers: Any,
-    ) -> McpServers:
-        config = {"mcpServers": servers}
-        started.append(mcp_servers(config, connect_seconds=connect_seconds, call_seconds=call_seconds, limits=limits))
-        return started[-1]
-
-    yield begin
-    for servers in started:
-        servers.close()
+    with server_starter() as begin:
+        yield begin
 
 
 @pytest.fixture
