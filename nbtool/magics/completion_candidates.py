@@ -139,9 +139,9 @@ def tools(chats: KernelChats) -> Candidates:
     from nbtool.toolsets import STANDARD  # noqa: PLC0415 - the same
 
     standard = {f"{STANDARD_PREFIX}{name}": "toolset" for name in STANDARD}
-    from nbtool.magics.flags.provider_choice import PROVIDER_NAMES  # noqa: PLC0415 - the same
+    from nbtool.wire.dialect import PROVIDER_TOOL_NAMES  # noqa: PLC0415 - the same
 
-    of_provider = dict.fromkeys(PROVIDER_NAMES, _describe("tool", "run by the provider"))
+    of_provider = dict.fromkeys(PROVIDER_TOOL_NAMES, _describe("tool", "run by the provider"))
     return of_provider | mentioned_tools(chats) | {NOTES: _describe("toolset", "the model's own notes")} | standard
 
 

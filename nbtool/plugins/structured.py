@@ -18,9 +18,10 @@ from nbtool.errors import InvalidAnswer
 from nbtool.json_schema.dialects import is_strict
 from nbtool.messages import user
 from nbtool.plugins.answer_json import find_values
-from nbtool.plugins.structured_schema import response_format, schema_for
+from nbtool.plugins.structured_schema import schema_for
 from nbtool.text import shorten
 from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
+from nbtool.wire.dialect import find_dialect
 
 RETRIES = 2
 """Default number of retries after an answer that does not match."""
@@ -88,7 +89,7 @@ class Structured:
         if self._state_of(request.turn).retries or (request.is_final and is_enforceable):
             request.has_tools = False
         if is_enforceable and not request.prompt().tools:
-            defaults = response_format(request.turn.dialect, self.schema, strict=is_strict(self.schema))
+            defaults = find_dialect(request.turn.dialect).answer_options(self.schema, is_strict(self.schema))
             request.options = {**defaults, **request.options}
 
     async def on_after_request(self, reply: ReplyContext) -> None:

@@ -1,11 +1,10 @@
-"""Build the JSON schema of an answer from a type, and the providers' request options for it."""
+"""Build the JSON schema of an answer from a type."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from nbtool.errors import BadUsage
-from nbtool.json_schema.dialects import for_gemini
 from nbtool.json_schema.keywords import map_subschemas
 from nbtool.tools.schema.annotations import takes_objects, to_json_type
 from nbtool.tools.schema.json_schema import drop_titles, inline_refs
@@ -34,17 +33,6 @@ def schema_for(type_: Any) -> tuple[Validator, dict[str, Any], bool]:
     shared = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
     wrapped = {"type": "object", "properties": {"value": schema}, "required": ["value"], "additionalProperties": False}
     return validator, {**wrapped, **shared}, True
-
-
-def response_format(dialect: str, schema: dict[str, Any], *, strict: bool) -> dict[str, Any]:
-    """Return the request options that enforce a schema; none for a dialect without them."""
-    json_schema = {"name": "answer", "schema": schema, "strict": strict}
-    if dialect == "chat":
-        return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
-    if dialect == "gemini":
-        answer_schema = for_gemini(schema)
-        return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": answer_schema}}
-    return {"text": {"format": {"type": "json_schema", **json_schema}}} if dialect == "responses" else {}
 
 
 def _close_objects(schema: Any) -> Any:

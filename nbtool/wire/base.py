@@ -1,13 +1,15 @@
 """The wire interface: encode requests and decode responses of one dialect, without I/O.
 
 `encode` turns a prompt into a request, a decoder turns bytes into deltas. Both are pure, so that tests can split a
-recorded stream at every byte. `transport.endpoint` does the I/O and makes an endpoint of a wire.
+recorded stream at every byte. `transport.http_endpoint` does the I/O and makes an endpoint of a wire.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from nbtool.errors import WireError
@@ -86,25 +88,41 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
 
 
-class Decoder(Protocol):
-    """Decodes one reply from bytes, split anywhere; it can be copied with `copy.deepcopy`."""
+class Decoder(ABC):
+    """Decodes one reply from bytes, split anywhere; it can be copied with `copy.deepcopy`.
 
-    def feed(self, data: bytes) -> list[Delta]:
-        """Feed the next bytes.
+    `pending` is the status of a reply that the provider generates in the background, which is not supported.
+    `continuation` are the fields of the request that continues the reply, after `close`; empty if it needs none.
+    """
 
-        Raises:
-            nbtool.errors.WireError: the provider reports an error, or the bytes are not of the dialect.
-        """
-
-    def close(self) -> list[Delta]:
-        """Signal the end of the bytes; a `ReplyEnd` is returned only after the terminal signal.
-
-        An error after deltas, here or in `feed`, is raised by the next call, so that no delta is lost.
-        """
+    pending: str = ""
+    continuation: Mapping[str, Any] = MappingProxyType({})
 
     @property
+    @abstractmethod
     def is_done(self) -> bool:
         """Whether the reply is complete, so that the socket may be closed."""
+
+    @abstractmethod
+    def feed(self, data: bytes, deltas: list[Delta]) -> None:
+        """Feed the next bytes, and append the deltas that they complete.
+
+        Raises:
+            nbtool.errors.WireError: the provider reports an error, or the bytes are not of the dialect; what came
+                before it was appended.
+        """
+
+    @abstractmethod
+    def close(self, deltas: list[Delta]) -> None:
+        """Signal the end of the bytes; a `ReplyEnd` is appended only after the terminal signal.
+
+        Raises:
+            nbtool.errors.WireError: as in `feed`.
+        """
+
+    def resume(self) -> None:
+        """Expect the bytes of the next response, to a request with the `continuation`."""
+        raise NotImplementedError
 
 
 class Wire(Protocol):
@@ -117,18 +135,6 @@ class Wire(Protocol):
 
     def decoder(self, *, stream: bool = True) -> Decoder:
         """Return a new decoder for one reply, streamed or not."""
-
-
-@runtime_checkable
-class Continuable(Protocol):
-    """A decoder of a dialect in which one reply may take several requests, each of which continues the one before."""
-
-    @property
-    def continuation(self) -> Mapping[str, Any]:
-        """The fields of the next request, after `close`; empty if the reply needs none."""
-
-    def resume(self) -> None:
-        """Expect the bytes of the next response."""
 
 
 @runtime_checkable

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nbtool.errors import BadUsage
-from nbtool.events import ReplyEnd
-from nbtool.wire.base import Continuable
+from nbtool.events import Delta, ReplyEnd
 from nbtool.wire.registry import find_wire
 from nbtool.wire.reply import Reply, ReplyBuilder
 
@@ -22,11 +21,11 @@ def decode(wire: str, body: bytes, *, stream: bool = True) -> Reply:
         raise BadUsage(f"body must be bytes, not {type(body).__name__}.", fix="Read the file in binary mode.")
     decoder = find_wire(wire).decoder(stream=stream)
     builder = ReplyBuilder(wire=wire)
-    deltas = (*decoder.feed(bytes(body)), *decoder.close())
-    if deltas and not isinstance(deltas[-1], ReplyEnd):
-        deltas += (*decoder.close(),)  # an error that follows deltas is raised by the next call
-    if isinstance(decoder, Continuable) and decoder.continuation:
-        deltas += (ReplyEnd("paused"),)  # it goes on in the response to another request
+    deltas: list[Delta] = []
+    decoder.feed(bytes(body), deltas)
+    decoder.close(deltas)
+    if decoder.continuation:
+        deltas.append(ReplyEnd("paused"))  # it goes on in the response to another request
     for delta in deltas:
         builder.add(delta)
     return builder.reply()

@@ -1,4 +1,4 @@
-"""The registry of wires by name; each is imported on first use."""
+"""The wires by the name of their dialect; each is imported on first use."""
 
 from __future__ import annotations
 
@@ -7,18 +7,10 @@ from importlib import import_module
 
 from nbtool.errors import BadUsage
 from nbtool.wire.base import Wire
+from nbtool.wire.dialect import DIALECTS
 
-WIRES = {
-    "chat": "nbtool.wire.dialects.chat_completions.encoder:ChatCompletions",
-    "responses": "nbtool.wire.dialects.responses.encoder:Responses",
-    "anthropic": "nbtool.wire.dialects.anthropic.encoder:AnthropicMessages",
-    "gemini": "nbtool.wire.dialects.gemini.encoder:GenerateContent",
-    "image": "nbtool.wire.dialects.media.encoder:image",
-    "image-edit": "nbtool.wire.dialects.media.encoder:image_edit",
-    "transcription": "nbtool.wire.dialects.media.encoder:transcription",
-    "speech": "nbtool.wire.dialects.media.encoder:speech",
-}
-"""The import path of each dialect, as `module:class` or `module:function`."""
+WIRES = tuple(DIALECTS)
+"""The names of the wires."""
 
 
 @cache
@@ -28,8 +20,8 @@ def find_wire(name: str) -> Wire:
     Raises:
         nbtool.errors.BadUsage: the name is unknown.
     """
-    if name not in WIRES:
+    if name not in DIALECTS:
         raise BadUsage(f"Unknown wire {name!r}.", fix=f"Choose one of {', '.join(WIRES)}.")
-    module, _, factory_name = WIRES[name].partition(":")
-    wire: Wire = getattr(import_module(module), factory_name)()
+    module, _, factory_name = DIALECTS[name].wire.partition(":")
+    wire: Wire = getattr(import_module(f"nbtool.wire.dialects.{module}"), factory_name)()
     return wire

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from nbtool.magics.commands.dispatch import COMMANDS
-from nbtool.magics.flags.provider_choice import PROVIDER_NAMES
 from nbtool.toolsets import STANDARD
+from nbtool.wire.dialect import PROVIDER_TOOL_NAMES
 from tests.browser.lab import PANEL, PICTURED_THEMES, Front, Lab, Notebook, screenshot
 
 PYTHON = "def f(a):\n    return [x for x in a and 'b']"
@@ -244,7 +244,7 @@ def test_tab_shows_the_kind_and_help_of_flags_and_tools(lab: Lab, theme: str) ->
     expect(items.filter(has_text="double")).to_contain_text("function: twice a number.")
     assert len({round(box["height"]) for item in items.all() if (box := item.bounding_box())}) == 1, "one line each"
     screenshot(notebook.page, f"tab-tools-{theme}")
-    expect(items).to_have_count(1 + len(STANDARD) + 1 + len(PROVIDER_NAMES))
+    expect(items).to_have_count(1 + len(STANDARD) + 1 + len(PROVIDER_TOOL_NAMES))
 
     keys.press("Escape")
     notebook.write_cell(1, "%chat ")

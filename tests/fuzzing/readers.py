@@ -450,7 +450,6 @@ EXCLUDED: dict[str, str] = {
     "with_article": "looks at the first letter",
     "takes": "looks up a command in a table",
     "name_definition": "looks up fields of what was parsed already",
-    "split_batches": "passes the start of a text on to the last delta",
     **dict.fromkeys(
         ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination",
          "check_allowed", "model_id", "find_variable",
@@ -458,7 +457,7 @@ EXCLUDED: dict[str, str] = {
          "choose_former_model", "given_cost_function", "standard"],
         "takes a model, a provider or a path that the person named",
     ),
-    **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
+    **dict.fromkeys(["dialect_of", "check_dialect", "find_dialect"], "looks up fields of what was parsed already"),
     **dict.fromkeys(["near_names", "no_column", "unknown_word"], "compares the first 64 characters of a name"),
     **dict.fromkeys(["find_server_tool", "tool_spellings", "qualified_tool_name"], "looks up a name, or joins names"),
     **dict.fromkeys(
@@ -478,7 +477,7 @@ EXCLUDED: dict[str, str] = {
         "looks up a turn or a chat by its name",
     ),
     **dict.fromkeys(
-        ["describe_media", "media_bundle", "response_format", "read_asset", "files", "form_tool"],
+        ["describe_media", "media_bundle", "read_asset", "files", "form_tool"],
         "takes words of the program or of a person",
     ),
     **dict.fromkeys(["command_arguments", "command_options", "flag_values"], "looks up the word before the cursor"),

@@ -15,7 +15,6 @@ from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, T
 from nbtool.plugins.privacy import Privacy
 from nbtool.wire import Decoder, ReplyBuilder, find_wire
 from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
-from nbtool.wire.dialects.think_tag_wire import ThinkTagWire
 from nbtool.wire.framing.sse import EventParser
 from nbtool.wire.prompted.model_format_scanner import Scanner
 from nbtool.wire.prompted.model_formats import DELIMITERS
@@ -68,15 +67,30 @@ def in_pieces(make: Callable[[], Fed], size: int, end: str) -> Read:
 
 
 class _Bytes:
-    """Feeds a reader of bytes."""
+    """Feeds a parser of bytes."""
 
-    def __init__(self, reader: Decoder | EventParser) -> None:
-        self._reader = reader
-        self.close = reader.close
+    def __init__(self, parser: EventParser) -> None:
+        self._parser = parser
+        self.close = parser.close
 
     def feed(self, text: str, /) -> object:
         """Feed the next piece."""
-        return self._reader.feed(text.encode(errors="replace"))
+        return self._parser.feed(text.encode(errors="replace"))
+
+
+class _Reply:
+    """Feeds a decoder of a reply."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+
+    def feed(self, text: str, /) -> None:
+        """Feed the next piece."""
+        self._decoder.feed(text.encode(errors="replace"), [])
+
+    def close(self) -> None:
+        """End the reply."""
+        self._decoder.close([])
 
 
 class _Deltas:
@@ -126,11 +140,11 @@ FORMS: dict[str, Form] = {
     "thinking": (ThinkTagParser, MARKED, "flush"),
     "server-sent events": (lambda: _Bytes(EventParser()), STREAM, "close"),
     **{
-        f"stream, {name},": (lambda name=name: _Bytes(find_wire(name).decoder()), STREAM + JSON, "close")  # type: ignore[misc]  # bound now
+        f"stream, {name},": (lambda name=name: _Reply(find_wire(name).decoder()), STREAM + JSON, "close")  # type: ignore[misc]  # bound now
         for name in DIALECTS
     },
     "stream of a prompted wire": (
-        lambda: _Bytes(ThinkTagWire(PromptedWire(find_wire("chat"), WORD, names={"f"})).decoder()),
+        lambda: _Reply(PromptedWire(find_wire("chat"), WORD, names={"f"}).decoder()),
         [*STREAM, *OWN],
         "close",
     ),

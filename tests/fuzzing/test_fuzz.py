@@ -25,6 +25,7 @@ from nbtool.wire.prompted.call_python import parse_python_calls
 from nbtool.wire.prompted.json_repair import parse_object
 from tests.campaigns.bounds import up_to_seconds
 from tests.cpu_time import run_within
+from tests.wire.reading import feed
 
 SECONDS = 3.0
 """CPU time that one text may take."""
@@ -196,7 +197,7 @@ def fuzz_stream(text: str) -> None:
     for dialect in ("chat", "responses", "anthropic", "gemini"):
         decoder = find_wire(dialect).decoder()
         with_errors(
-            lambda decoder=decoder: [*decoder.feed(data[: len(data) // 2]), *decoder.feed(data[len(data) // 2 :])]
+            lambda decoder=decoder: [*feed(decoder, data[: len(data) // 2]), *feed(decoder, data[len(data) // 2 :])]
         )
 
 

@@ -43,6 +43,7 @@ from tests.fuzzing.patterns import BOUNDED, is_searched, patterns, use, words_of
 from tests.fuzzing.readers import MORE
 from tests.fuzzing.test_fuzz import ANSI, EVENTS, JSON, MARKDOWN, NAMES, OPTIONS, STREAM, fuzz_references, with_errors
 from tests.resolved import plain
+from tests.wire.reading import close, feed
 
 CALLS = ["<tool_call>", "</tool_call>", "<function=", "<parameter=", "[f(", ")]", "```json\n", "<think>", "</think>"]
 SECRETS = ["sk-", "eyJ", "a@b.c", "+49 ", "4111 ", "DE89", "1.2.3.4", "Bearer ", "http://", "::", "<script", "<", ">"]
@@ -55,7 +56,7 @@ Read = Callable[[str], object]
 def stream_reader(dialect: str) -> Read:
     def read(text: str) -> None:
         decoder = find_wire(dialect).decoder()
-        with_errors(lambda: [*decoder.feed(text.encode()), *decoder.close()])
+        with_errors(lambda: [*feed(decoder, text.encode()), *close(decoder)])
 
     return read
 

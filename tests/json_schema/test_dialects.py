@@ -11,12 +11,13 @@ from nbtool import Chat, tool
 from nbtool.errors import BadUsage
 from nbtool.json_schema import normalize
 from nbtool.json_schema.dialects import MAX_STRICT_LEVELS, MAX_STRICT_PROPERTIES, for_gemini, is_strict
-from nbtool.plugins.structured_schema import response_format, schema_for
+from nbtool.plugins.structured_schema import schema_for
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.tool import Tool, as_tools
 from nbtool.tools.toolset import Toolset
+from nbtool.wire.dialect import find_dialect
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_an_answer_with_a_tuple_is_not_enforced_and_its_lists_have_items(type_: 
 
     assert not is_strict(schema)
     assert normalize(schema, renames=False).schema == schema
-    assert response_format("gemini", schema, strict=False)["generationConfig"]["responseJsonSchema"] == for_gemini(
+    assert find_dialect("gemini").answer_options(schema, False)["generationConfig"]["responseJsonSchema"] == for_gemini(
         schema
     )
 

@@ -11,6 +11,7 @@ from nbtool.errors import WireError
 from nbtool.events import ReplyEnd
 from nbtool.wire import find_wire
 from tests.wire import anthropics, chatting, geminis, responding
+from tests.wire.reading import close, feed
 
 Frame = Callable[[str, Any], bytes]
 """Makes a reply with a member, by its name and its sample; an empty name makes one without it."""
@@ -187,7 +188,7 @@ def effects(union: str, name: str = "", sample: Any = None) -> list[str]:
     """Return what a decoder makes of a reply: its deltas without what is only kept to be sent back, or its error."""
     decoder, shown = find_wire(union.partition(" ")[0]).decoder(), []
     try:
-        for delta in (*decoder.feed(FRAMES[union](name, sample)), *decoder.close(), *decoder.close()):
+        for delta in (*feed(decoder, FRAMES[union](name, sample)), *close(decoder), *close(decoder)):
             if isinstance(delta, ReplyEnd):
                 delta = replace(delta, native=None, finish_reason="")
             shown.append(repr(delta))

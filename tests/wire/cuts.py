@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from nbtool.events import Delta
 from nbtool.wire import Decoder, find_wire
 from tests.wire.corpus import Recording
+from tests.wire.reading import close, feed
 
 SMALL = 5_000
 """Bytes up to which a recording is cut in the ordinary run; all of them are cut at every byte at night."""
@@ -25,8 +26,8 @@ Tell = Callable[[str, object], None]
 def read(item: Recording, *pieces: bytes) -> list[Delta]:
     """The deltas of a body that comes in these pieces."""
     decoder = find_wire(item.wire).decoder(stream=item.is_stream)
-    deltas = [delta for piece in pieces for delta in decoder.feed(piece)]
-    return deltas + decoder.close()
+    deltas = [delta for piece in pieces for delta in feed(decoder, piece)]
+    return deltas + close(decoder)
 
 
 def states(item: Recording) -> Iterator[tuple[int, int, bytes, Decoder, list[Delta]]]:
@@ -39,7 +40,7 @@ def states(item: Recording) -> Iterator[tuple[int, int, bytes, Decoder, list[Del
     for line in item.body.splitlines(keepends=True):
         before = pickle.dumps(decoder)
         end = begin + len(line)
-        deltas = decoder.feed(line)
+        deltas = feed(decoder, line)
         yield begin, end, before, decoder, deltas
         begin = end
 

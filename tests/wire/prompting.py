@@ -9,6 +9,7 @@ from nbtool.events import Delta
 from nbtool.messages import ToolCall
 from nbtool.wire import Reply, ReplyBuilder, find_wire
 from nbtool.wire.prompted.prompted_wire import PromptedWire
+from tests.wire.reading import close, feed
 
 FENCE = "7f3a"
 
@@ -33,7 +34,7 @@ def stream_body(*pieces: str, finish: str | None = "stop", thinking: str = "") -
 def read(body: bytes, *, cut: int | None = None, wire: PromptedWire | None = None) -> tuple[Reply, list[Delta]]:
     decoder = (wire or PromptedWire(INNER, FENCE)).decoder()
     parts = [body] if cut is None else [body[:cut], body[cut:]]
-    deltas = [delta for part in parts for delta in decoder.feed(part)] + decoder.close()
+    deltas = [delta for part in parts for delta in feed(decoder, part)] + close(decoder)
     builder = ReplyBuilder()
     for delta in deltas:
         builder.add(delta)

@@ -7,6 +7,7 @@ from typing import Any
 
 from nbtool.events import Delta
 from nbtool.wire import Reply, decode, find_wire
+from tests.wire.reading import feed
 
 
 def lines(*values: Any) -> bytes:
@@ -18,7 +19,7 @@ def lines(*values: Any) -> bytes:
 def deltas(dialect: str, *values: Any) -> list[Delta]:
     """Decode a stream and give its deltas; one that has ended is not closed."""
     decoder = find_wire(dialect).decoder()
-    return [delta for value in values for delta in decoder.feed(lines(value))]
+    return [delta for value in values for delta in feed(decoder, lines(value))]
 
 
 def chunk(delta: Any, finish: str | None = None, **more: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from nbtool.events import ReplyEnd
 from nbtool.wire import Decoder, find_wire
 from tests.wire.corpus import MISSING, Recording, of_kind, recordings
 from tests.wire.cuts import SMALL, Tell, cuts, states
+from tests.wire.reading import close, feed
 
 pytestmark = pytest.mark.skipif(not recordings(), reason=MISSING)
 
@@ -63,7 +64,7 @@ def cuts_that_complete(item: Recording, tell: Tell, *, sample: bool) -> list[int
 def is_completed(decoder: Decoder, rest: bytes) -> bool:
     """Whether these last bytes end a reply; without its end no call of it can run (see `ReplyBuilder`)."""
     try:
-        deltas = [*decoder.feed(rest), *decoder.close()]
+        deltas = [*feed(decoder, rest), *close(decoder)]
     except NbtoolError:
         return False
     return any(isinstance(delta, ReplyEnd) for delta in deltas)

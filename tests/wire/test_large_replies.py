@@ -20,6 +20,7 @@ from nbtool.wire.registry import find_wire
 from nbtool.wire.reply import CALLS_CEILING, MAX_ITEMS, MAX_REPLY_CALLS
 from tests.beats import run_without_stall
 from tests.chaos import event, head, serve, whole
+from tests.wire.reading import close, feed
 from tests.wire.test_many_calls import FORMS, candidate, documents, item, item_done, responses
 
 MANY = 60_000
@@ -178,7 +179,7 @@ def test_a_decoder_builds_no_more_calls_than_the_ceiling(form: str) -> None:
     body = make(range(3 * CALLS_CEILING))
     spoken_text = PromptedWire(find_wire("chat")) if "prompted" in wire else find_wire(wire)
     decoder = spoken_text.decoder(stream=not body.startswith(b"{"))
-    calls = {delta.key for delta in (*decoder.feed(body), *decoder.close()) if delta.kind == "call_delta"}
+    calls = {delta.key for delta in (*feed(decoder, body), *close(decoder)) if delta.kind == "call_delta"}
 
     assert CALLS_CEILING < len(calls) < 2 * CALLS_CEILING
 

@@ -17,9 +17,10 @@ from nbtool.errors import Unsupported
 from nbtool.event_json import load_events
 from nbtool.messages import Citation, Link, ProviderCall, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
+from nbtool.wire.dialect import DIALECTS
 from nbtool.wire.dialects.provider_tools import MAX_PASSAGE
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
-from nbtool.wire.providers.provider_tools import NAMED, name_definition
+from nbtool.wire.providers.provider_tools import name_definition
 from nbtool.wire.registry import WIRES
 from tests.chaos import head, serve
 from tests.providers.replies import Answer
@@ -160,6 +161,7 @@ def test_a_cut_before_the_end_leaves_what_came_and_nothing_to_run(wire: str) -> 
 # --- requests ---------------------------------------------------------------------------------------------------
 
 DOUBLE = ToolSpec("double", "Twice.", {"type": "object", "properties": {"n": {"type": "integer"}}})
+NAMED = {name: row.provider_tools for name, row in DIALECTS.items() if row.provider_tools}
 CASES = [(wire, name) for wire, names in NAMED.items() for name in names]
 
 

@@ -20,6 +20,7 @@ from nbtool.secret import Secret
 from nbtool.server_url import parse_server_url
 from nbtool.settings import Setting
 from nbtool.text import shorten
+from nbtool.wire.dialect import TEXT_DIALECTS
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
 from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, parse_provider_tools
@@ -30,7 +31,6 @@ _PARK = {"later": "park"}
 """What the approver calls a mode that persons know by another name."""
 REPLAY = ("auto", "only", "off")
 HISTORY = ("compact", "native", "results", "text", "none")
-WIRES = ("chat", "responses", "anthropic", "gemini")
 TOOL_MODES = ("auto", "native", "prompted")
 TOOL_FORMATS = ("json", "hermes", "pythonic")
 SECRETS = (*CONNECTION_SETTINGS, "api_key")
@@ -103,7 +103,7 @@ class NbTool(Configurable):
     provider_tools = AnyTrait(
         None, help="Tools that the provider runs in every cell: names, or definitions; None: those of providers.toml."
     ).tag(config=True)
-    wire = Enum(WIRES, None, allow_none=True, help="API dialect; None: the provider's.").tag(config=True)
+    wire = Enum(TEXT_DIALECTS, None, allow_none=True, help="API dialect; None: the provider's.").tag(config=True)
     tool_mode = Enum(TOOL_MODES, None, allow_none=True, help="Native tool calls, or tools in the prompt.").tag(
         config=True
     )

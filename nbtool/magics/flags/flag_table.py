@@ -9,8 +9,9 @@ import re
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
-from nbtool.magics.flags.config import APPROVE, HISTORY, REPLAY, TOOL_FORMATS, TOOL_MODES, WIRES
+from nbtool.magics.flags.config import APPROVE, HISTORY, REPLAY, TOOL_FORMATS, TOOL_MODES
 from nbtool.view.page_messages import is_valid_name
+from nbtool.wire.dialect import TEXT_DIALECTS
 
 MAX_SHOWN = 80
 """Characters of unexpected words that an error shows."""
@@ -235,7 +236,7 @@ def _add_former_settings(parser: Parser) -> None:
     """Add the flags that are settings too, by the same names."""
     add = parser.add_argument
     own = [
-        add("--wire", choices=WIRES, help="API dialect to use"),
+        add("--wire", choices=TEXT_DIALECTS, help="API dialect to use"),
         add("--tool-mode", choices=TOOL_MODES, help="native tool calls, or tools in the prompt"),
         add("--tool-format", choices=TOOL_FORMATS, help="form of calls where tools are in the prompt"),
         add("--max-rounds", metavar="N", type=int, help="maximum number of requests to the model in this turn"),

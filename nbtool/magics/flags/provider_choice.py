@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from nbtool.chat.chat import Chat
 from nbtool.errors import NbtoolError
+from nbtool.wire.dialect import PROVIDER_TOOL_NAMES, Definition
 from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
-from nbtool.wire.providers.provider_tools import NAMED, PROVIDER_TOOLS, Definition
+from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS
 
-PROVIDER_NAMES = tuple(dict.fromkeys(name for tools in NAMED.values() for name in tools))
 """The names of all tools that providers run."""
 
 OWN_TAKEN = "`{name}` is a tool of this notebook, which is meant; `--set provider_tools={name}` is the provider's."
@@ -35,13 +35,13 @@ def choose_provider_tools(names: OwnNames, chat: Chat, flags: Flags) -> None:
 
     What is meant by a name that both have is printed.
     """
-    if {*flags.tool, *flags.no_tool}.isdisjoint(PROVIDER_NAMES):
+    if {*flags.tool, *flags.no_tool}.isdisjoint(PROVIDER_TOOL_NAMES):
         return  # without a look at the model, which a replayed turn does not start
     present = provider_tools(chat, flags.default_options)
     added, taken = _own_of_provider(names, chat, flags.tool), _own_of_provider(names, chat, flags.no_tool)
     taken = [name for name in taken if name in present]
     for name in flags.tool:
-        if name in PROVIDER_NAMES and (name not in added or names.has_name(name)):
+        if name in PROVIDER_TOOL_NAMES and (name not in added or names.has_name(name)):
             print((PROVIDER_TAKEN if name in added else OWN_TAKEN).format(name=name))  # noqa: T201 - a notice
     for name in flags.no_tool:
         if name in present and name not in taken:
@@ -76,7 +76,7 @@ def provider_tools(chat: Chat, defaults: Mapping[str, Any]) -> list[str | Defini
 
 def _own_of_provider(names: OwnNames, chat: Chat, words: list[str]) -> list[str]:
     """Return the words that name tools of the provider, and nothing of the notebook."""
-    return [word for word in words if word in PROVIDER_NAMES and not names.has_tool(chat, word)]
+    return [word for word in words if word in PROVIDER_TOOL_NAMES and not names.has_tool(chat, word)]
 
 
 def _changed(present: list[Any], added: list[str], taken: list[str]) -> list[Any]:

@@ -13,7 +13,8 @@ from typing import Any
 from nbtool.errors import Unsupported
 from nbtool.messages import ProviderCall
 from nbtool.text import left_out, shorten
-from nbtool.wire.providers.provider_tools import NAMED, PROVIDER_TOOLS, Definition, without_provider_tools
+from nbtool.wire.dialect import DIALECTS, Definition
+from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, without_provider_tools
 
 BETAS = {"web_fetch_20250910": "web-fetch-2025-09-10", "code_execution_20250825": "code-execution-2025-08-25"}
 """The values of `anthropic-beta` that tools of the Messages dialect require, by type."""
@@ -81,12 +82,13 @@ def take_provider_tools(options: Mapping[str, Any], wire: str) -> tuple[dict[str
 
 
 def _definition(tool: Any, wire: str) -> Definition:
-    known = NAMED.get(wire, {})
+    known = DIALECTS[wire].provider_tools
     if isinstance(tool, Mapping) and known:
         return dict(tool)
     if isinstance(tool, str) and tool in known:
         return dict(known[tool])
     if not known:
-        raise Unsupported(f"The {wire} wire has no tools of the provider.", fix=f"Use `--wire` {' or '.join(NAMED)}.")
+        others = " or ".join(name for name, row in DIALECTS.items() if row.provider_tools)
+        raise Unsupported(f"The {wire} wire has no tools of the provider.", fix=f"Use `--wire` {others}.")
     name = shorten(str(tool), 60)
     raise Unsupported(f"The {wire} wire has no tool {name!r} of the provider.", fix=f"Choose {', '.join(known)}.")

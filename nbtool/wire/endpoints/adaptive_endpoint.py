@@ -17,8 +17,9 @@ from nbtool.errors import ProviderError, ToolsNotSupported, Unsupported, WireNot
 from nbtool.events import CallDelta, Delta, ReplyEnd, Retrying, StreamNotice, TextDelta
 from nbtool.threads.thread_pool import run_in_worker
 from nbtool.wire.base import Prompt, Request, ToolSpec
+from nbtool.wire.dialect import Dialect, find_dialect
+from nbtool.wire.dialects.prose_wire import text_wire
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
-from nbtool.wire.endpoints.model_endpoint import text_wire
 from nbtool.wire.endpoints.refused_fields import LOST_REASONING, NEEDS_CHOICE, is_choice_refused, refused_field
 from nbtool.wire.endpoints.reply_cost import find_listed_price, find_price, find_price_now, with_cost
 from nbtool.wire.endpoints.result_images import (
@@ -35,14 +36,10 @@ from nbtool.wire.providers.model_data import find_shutdown
 from nbtool.wire.providers.model_prices import PriceFunction, ReplyPriceFunction
 from nbtool.wire.providers.provider import WRITES_CALLS
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
+from nbtool.wire.transport.response.cooperative_decoding import pass_on
 
 MAX_CHANGES = 7
 """Maximum changes of one request: one for each kind of refusal, and one more."""
-
-OTHER_WIRE = {"chat": "responses", "responses": "chat"}
-"""The dialects that the same provider speaks beside each other."""
-
-WIRE_LABELS = {"chat": "Chat Completions", "responses": "the Responses API"}
 
 _UNKNOWN_PATH = frozenset({404, 405, 501})
 
@@ -78,12 +75,13 @@ class ReplyTexts:
         self._texts: list[str] = []
         self._has_calls = False
 
-    def add(self, delta: Delta) -> None:
-        """Add the next delta."""
-        if isinstance(delta, TextDelta):
-            self._texts.append(delta.text)
-        elif isinstance(delta, CallDelta):
-            self._has_calls = True
+    def add(self, deltas: Iterable[Delta]) -> None:
+        """Add the next deltas."""
+        for delta in deltas:
+            if isinstance(delta, TextDelta):
+                self._texts.append(delta.text)
+            elif isinstance(delta, CallDelta):
+                self._has_calls = True
 
     async def find(self, tools: Iterable[ToolSpec]) -> str:
         """Return the tool that the text names in what looks like a call; empty if it has none, or the reply calls."""
@@ -142,19 +140,22 @@ class FallbackEndpoint:
         """Return the request that `stream` would make."""
         return self._endpoint(prompt).preview(self._adapt_prompt(prompt))
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Send a prompt; after a refusal, report the change and send it again."""
+        return pass_on(self._batches(prompt))
+
+    async def _batches(self, prompt: Prompt) -> AsyncGenerator[list[Delta], None]:
         if shutdown := self._shutdown_notice():
-            yield StreamNotice(shutdown, "warning")
+            yield [StreamNotice(shutdown, "warning")]
         dialects = {self.dialect}
         changes = 0
         while True:
             has_output = False
             try:
-                async with aclosing(self._reply(prompt)) as deltas:
-                    async for delta in deltas:
-                        has_output = has_output or not isinstance(delta, Retrying)
-                        yield delta
+                async with aclosing(self._reply(prompt)) as batches:
+                    async for batch in batches:
+                        has_output = has_output or not isinstance(batch[0], Retrying)
+                        yield batch
                 return
             except (ProviderError, Unsupported) as error:
                 changes += 1
@@ -163,7 +164,7 @@ class FallbackEndpoint:
                 if notice is None:
                     raise
                 dialects.add(self.dialect)
-            yield StreamNotice(notice)
+            yield [StreamNotice(notice)]
             await self.native.retries.wait(0.0)
 
     async def find_price(self) -> PriceFunction | None:
@@ -178,20 +179,21 @@ class FallbackEndpoint:
         """Whether the price of the model is known; may take some tenths of a second."""
         return find_price_now(self.native) is not None
 
-    async def _reply(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+    async def _reply(self, prompt: Prompt) -> AsyncGenerator[list[Delta], None]:
         """Send a prompt once, and report a reply whose reasoning is lost."""
         endpoint = self._endpoint(prompt)
         texts = ReplyTexts() if prompt.tools and not self._through_prompt else None
-        async with aclosing(with_cost(endpoint, endpoint.stream(self._adapt_prompt(prompt)))) as deltas:
-            async for delta in deltas:
+        async with aclosing(with_cost(endpoint, endpoint.batches(self._adapt_prompt(prompt)))) as batches:
+            async for batch in batches:
                 if texts:
-                    texts.add(delta)
-                if isinstance(delta, ReplyEnd):
-                    if self._has_lost_reasoning(delta):
-                        yield StreamNotice(LOST_REASONING.format(model=self.model))
-                    for extra in self._written_call(await texts.find(prompt.tools)) if texts else ():
-                        yield extra
-                yield delta
+                    texts.add(batch)
+                if isinstance(end := batch[-1], ReplyEnd):
+                    lost = (
+                        [StreamNotice(LOST_REASONING.format(model=self.model))] if self._has_lost_reasoning(end) else []
+                    )
+                    written = self._written_call(await texts.find(prompt.tools)) if texts else ()
+                    batch[-1:] = [*lost, *written, end]
+                yield batch
 
     def _written_call(self, name: str) -> Iterator[Delta]:
         """Report a call that the server left in the text; where the provider is known for it, ask again otherwise."""
@@ -223,7 +225,7 @@ class FallbackEndpoint:
         key = self.host, self.model
         if key not in _adaptations:
             wire = cached_wire(*key) if self.may_change_wire else ""
-            _adaptations[key] = Adaptation(wire if wire in OTHER_WIRE else "")
+            _adaptations[key] = Adaptation(wire if find_dialect(wire).beside else "")
         return _adaptations[key]
 
     @property
@@ -278,10 +280,11 @@ class FallbackEndpoint:
                 return None
             self._remember(replace(adaptation, is_prompted=True))
             return f"{self.model} does not support native tools; they are described in the prompt instead."
-        if self._is_wire_refused(error, native.dialect) and (other := OTHER_WIRE[native.dialect]) not in dialects:
-            self._remember(replace(adaptation, wire=other))
-            refused, used = WIRE_LABELS[native.dialect], WIRE_LABELS[other]
-            return f"{self.model} does not take this request over {refused}; {used} is used instead."
+        refused = find_dialect(native.dialect)
+        if self._is_wire_refused(error, refused) and refused.beside not in dialects:
+            self._remember(replace(adaptation, wire=refused.beside))
+            used = find_dialect(refused.beside)
+            return f"{self.model} does not take this request over {refused.label}; {used.label} is used instead."
         if isinstance(error, ProviderError) and (one := refused_field(error, native.abilities)):
             abilities = one.without(native.abilities)
             if replace(native, abilities=abilities).preview(prompt).body == native.preview(prompt).body:
@@ -305,9 +308,9 @@ class FallbackEndpoint:
         self._remember(replace(adaptation, has_lost_reasoning=True))
         return NO_ENCRYPTED_REASONING not in self._adapted.abilities
 
-    def _is_wire_refused(self, error: ProviderError | Unsupported, dialect: str) -> bool:
-        if not self.may_change_wire or dialect not in OTHER_WIRE:
+    def _is_wire_refused(self, error: ProviderError | Unsupported, dialect: Dialect) -> bool:
+        if not (self.may_change_wire and dialect.beside):
             return False
         if isinstance(error, Unsupported | WireNotSupported):
             return True
-        return dialect == "responses" and type(error) is ProviderError and error.status in _UNKNOWN_PATH
+        return dialect.may_lack_path and type(error) is ProviderError and error.status in _UNKNOWN_PATH

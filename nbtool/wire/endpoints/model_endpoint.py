@@ -12,10 +12,10 @@ from nbtool.errors import BadUsage, MissingKey, NbtoolError, SettingsError, Unsu
 from nbtool.policy import register_own_server, site_policy
 from nbtool.secret import Secret, SecretValue
 from nbtool.server_url import ServerUrl, parse_server_url
-from nbtool.wire.base import Wire
-from nbtool.wire.dialects.think_tag_wire import ThinkTagWire
+from nbtool.wire.dialect import find_dialect
+from nbtool.wire.dialects.prose_wire import text_wire
 from nbtool.wire.providers.catalog import providers
-from nbtool.wire.providers.connection import NO_AUTH, WIRE_AUTH, Connection, auth_header
+from nbtool.wire.providers.connection import NO_AUTH, Connection, auth_header
 from nbtool.wire.providers.credentials import (
     Credential,
     configured_url,
@@ -30,7 +30,6 @@ from nbtool.wire.providers.model_data import model_data
 from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.model_kinds import kind_of
 from nbtool.wire.providers.provider import ABILITIES, Provider
-from nbtool.wire.registry import find_wire
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from nbtool.wire.transport.models.default_model import default_model
 from nbtool.wire.transport.models.model_list import fetch_model_list
@@ -47,9 +46,6 @@ __all__ = [
     "provider_of",
     "register_local_server",
 ]
-
-TEXT_DIALECTS = ("chat", "responses", "anthropic", "gemini")
-"""The wires of text models, whose replies may contain thinking."""
 
 
 class LocalServer(Protocol):
@@ -131,7 +127,7 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
     if provider.wire == "gemini" and name != "gemini":
         abilities -= GEMINI_ONLY_ABILITIES
     return HttpEndpoint(
-        text_wire(name) if name in TEXT_DIALECTS else find_wire(name),
+        text_wire(name),
         address.base_url,
         model,
         provider=provider.name,
@@ -140,15 +136,10 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         key_from=address.key_from,
         key_source=address.key_source,
         connection=address.connection,
-        provider_tools=provider.provider_tools if is_own_host and name in TEXT_DIALECTS else None,
+        provider_tools=provider.provider_tools if is_own_host and find_dialect(name).is_text else None,
         abilities=abilities,
         timeouts=timeouts or Timeouts(),
     )
-
-
-def text_wire(name: str) -> Wire:
-    """Return the wire of a text model, which separates thinking that is written into the text."""
-    return ThinkTagWire(find_wire(name))
 
 
 def is_in_process(provider: str) -> bool:
@@ -272,7 +263,7 @@ def _connection(access: _Access, url: ServerUrl, setting: Credential | None) -> 
     except BadUsage as error:
         raise SettingsError(f"[{provider.name}]: {error.message}", fix=error.fix) from None
     merged = own.merge(access.connection)
-    return replace(merged, auth=merged.auth or ("bearer" if is_vertex(url) else WIRE_AUTH.get(access.wire, "bearer")))
+    return replace(merged, auth=merged.auth or ("bearer" if is_vertex(url) else find_dialect(access.wire).auth))
 
 
 def _with_found_key(address: _Address, access: _Access, url: ServerUrl, setting: Credential | None) -> _Address:

@@ -82,26 +82,28 @@ def _listed_price_now(endpoint: HttpEndpoint) -> ReplyPriceFunction | None:
     return find_reply_price("", endpoint.model, base_url=endpoint.base_url, is_strict=True)
 
 
-async def with_cost(endpoint: HttpEndpoint, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
+async def with_cost(
+    endpoint: HttpEndpoint, batches: AsyncGenerator[list[Delta], None]
+) -> AsyncGenerator[list[Delta], None]:
     """Yield the deltas of a reply and, if it is of unknown cost, its usage with the computed cost.
 
     The tokens of a partial reply are priced too. If another model than the requested one answered, a notice says so.
     """
     reply = _UnpricedReply(endpoint)
     try:
-        async with aclosing(deltas):
-            async for delta in deltas:
-                reply.add(delta)
-                if isinstance(delta, ReplyEnd):
-                    for one in [*reply.notices(), *await reply.priced()]:
-                        yield one
-                yield delta
+        async with aclosing(batches):
+            async for batch in batches:
+                for delta in batch:
+                    reply.add(delta)
+                if isinstance(batch[-1], ReplyEnd):
+                    batch[-1:] = [*reply.notices(), *await reply.priced(), batch[-1]]
+                yield batch
     except Exception:
-        for one in await reply.priced():
-            yield one
+        if priced := await reply.priced():
+            yield priced
         raise
-    for one in await reply.priced():
-        yield one
+    if priced := await reply.priced():
+        yield priced
 
 
 @dataclass(slots=True)

@@ -5,26 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from nbtool.errors import InvalidReply
+from nbtool.wire.dialect import DIALECTS
 
-_NAMES = {
-    "chat": "Chat Completions",
-    "responses": "Responses",
-    "anthropic": "Anthropic Messages",
-    "gemini": "Gemini",
-}
-_ANTHROPIC_EVENTS = frozenset(
-    {"message_start", "content_block_start", "content_block_delta", "message_delta", "message_stop"}
-)
+_OF_KIND = {kind: name for name, row in DIALECTS.items() for kind in row.event_kinds}
+_OF_PREFIX = tuple((row.event_prefix, name) for name, row in DIALECTS.items() if row.event_prefix)
+_OF_LIST = tuple((row.event_list, name) for name, row in DIALECTS.items() if row.event_list)
 
 
 def dialect_of(event: dict[str, Any], name: str = "") -> str:
     """Return the dialect of an event; empty if it is ambiguous."""
     kind = event.get("type") or name
     if isinstance(kind, str) and kind:
-        return "responses" if kind.startswith("response.") else "anthropic" if kind in _ANTHROPIC_EVENTS else ""
-    if isinstance(event.get("choices"), list):
-        return "chat"
-    return "gemini" if isinstance(event.get("candidates"), list) else ""
+        return _OF_KIND.get(kind) or next((one for prefix, one in _OF_PREFIX if kind.startswith(prefix)), "")
+    return next((one for field, one in _OF_LIST if isinstance(event.get(field), list)), "")
 
 
 def check_dialect(event: dict[str, Any], expected: str, name: str = "") -> None:
@@ -36,4 +29,5 @@ def check_dialect(event: dict[str, Any], expected: str, name: str = "") -> None:
     detected = dialect_of(event, name)
     if detected and detected != expected:
         fix = f"Check the address and the wire: `--wire {detected}`."
-        raise InvalidReply(f"The reply is in the dialect {_NAMES[detected]}, not {_NAMES[expected]}.", fix=fix)
+        actual, wanted = DIALECTS[detected].label, DIALECTS[expected].label
+        raise InvalidReply(f"The reply is in the dialect {actual}, not {wanted}.", fix=fix)

@@ -8,6 +8,8 @@ ends with its line and another one follows.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 from pydantic_core import from_json
@@ -52,16 +54,14 @@ class PayloadReader:
         self._body: list[bytes] = []
         self._size = 0
         self._value_count = 0
-        self._held: InvalidReply | None = None  # the error after the values that were returned last
 
-    def feed(self, data: bytes) -> list[tuple[str, Any]]:
-        """Parse the next bytes and return the values that they complete.
+    def feed(self, data: bytes) -> Iterable[tuple[str, Any]]:
+        """Take the next bytes, and return the values that they complete; each is parsed when it is read.
 
         Raises:
             nbtool.errors.InvalidReply: an event is not JSON.
             nbtool.errors.ReplyTooLarge: the reply, one event, or the number of events exceeds its limit.
         """
-        self._raise_held()
         self._size += len(data)
         if self._size > MAX_BODY_BYTES:
             raise ReplyTooLarge(f"The reply is larger than {MAX_BODY_BYTES >> 20} MiB.", fix="Ask for less.")
@@ -85,14 +85,13 @@ class PayloadReader:
         self._body = [start[:400]]
         return self._values(self._events.feed(start))
 
-    def close(self) -> list[tuple[str, Any]]:
+    def close(self) -> Iterable[tuple[str, Any]]:
         """Signal the end of the bytes, and return the remaining values.
 
         Raises:
             nbtool.errors.IncompleteReply: the document is truncated.
             nbtool.errors.InvalidReply: the reply is not JSON.
         """
-        self._raise_held()
         if self._framing == "events":
             return self._final_event()
         if self._framing == "lines":
@@ -110,7 +109,7 @@ class PayloadReader:
                 raise IncompleteReply("The JSON of the reply is truncated.", fix="Send it again.") from None
             raise InvalidReply(f"The reply is not JSON: {excerpt(body)!r}.", fix=FIX) from None
 
-    def _read_lines(self, data: bytes) -> list[tuple[str, Any]]:
+    def _read_lines(self, data: bytes) -> Iterable[tuple[str, Any]]:
         """Read a body as a document in each line, if its first line is one and something follows."""
         if b"\n" not in data and not self._has_line:
             return []
@@ -127,15 +126,13 @@ class PayloadReader:
         self._body.clear()
         return self._values(self._lines.feed(body))
 
-    def _final_line(self) -> list[tuple[str, Any]]:
-        """Return the last line if it is complete; a truncated one means an early end, not an invalid reply."""
-        try:
-            return self._values(self._lines.close())
-        except InvalidReply:
-            return []
+    def _final_line(self) -> Iterator[tuple[str, Any]]:
+        """Read the last line if it is complete; a truncated one means an early end, not an invalid reply."""
+        with suppress(InvalidReply):
+            yield from self._values(self._lines.close())
 
-    def _values(self, events: list[ServerEvent]) -> list[tuple[str, Any]]:
-        values: list[tuple[str, Any]] = []
+    def _values(self, events: list[ServerEvent]) -> Iterator[tuple[str, Any]]:
+        """Parse the data of events one after another: an error is raised after the values before it."""
         for data, name in events:
             self._value_count += 1
             if self._value_count > MAX_EVENTS:
@@ -143,44 +140,32 @@ class PayloadReader:
             if len(data) > MAX_VALUES:
                 _check_values(data)
             try:
-                values.append((name, from_json(data)))
+                value = from_json(data)
             except ValueError:
-                try:
-                    self._fallback(name, data, values)
-                except InvalidReply as error:
-                    if not values:
-                        raise
-                    self._held = error
-                    return values
-        return values
+                yield from self._fallback(name, data)
+            else:
+                yield name, value
 
-    def _raise_held(self) -> None:
-        if error := self._held:
-            self._held = None
-            raise error
-
-    def _fallback(self, name: str, data: bytes, values: list[tuple[str, Any]]) -> None:
+    def _fallback(self, name: str, data: bytes) -> Iterator[tuple[str, Any]]:
         """Parse what the fast parser rejects: the end mark, an error as plain text, JSON with lone surrogates."""
         data = _repeated_field(data)
         if data.strip().upper() == b"[DONE]":
-            values.append((name, DONE))
+            yield name, DONE
             return
         if data.startswith(b":"):
             return  # a comment that a gateway has passed on as an event
         try:
-            values.append((name, parse(data)))
+            value = parse(data)
         except ValueError:
-            if name == "error":
-                values.append((name, {"error": data.decode("utf-8", "replace")}))
-            else:
+            if name != "error":
                 raise InvalidReply(f"An event of the stream is not JSON: {excerpt(data)!r}.", fix=FIX) from None
+            value = {"error": data.decode("utf-8", "replace")}
+        yield name, value
 
-    def _final_event(self) -> list[tuple[str, Any]]:
-        """Return the last event if it is complete; a truncated one means an early end, not an invalid reply."""
-        try:
-            values = self._values(self._events.close())
-        except InvalidReply:
-            return []
+    def _final_event(self) -> Iterator[tuple[str, Any]]:
+        """Read the last event if it is complete; a truncated one means an early end, not an invalid reply."""
+        with suppress(InvalidReply):
+            yield from self._values(self._events.close())
         start = b"".join(self._body).lstrip(_BLANK)
         if start.startswith(_GZIP):
             raise InvalidReply(
@@ -189,7 +174,6 @@ class PayloadReader:
             )
         if not self._value_count and not any(start.startswith(field) or field.startswith(start) for field in _FIELDS):
             raise InvalidReply(f"The reply is not an event stream: {excerpt(start)!r}.", fix=FIX)
-        return values
 
 
 class LineBuffer:

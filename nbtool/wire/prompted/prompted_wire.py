@@ -7,9 +7,12 @@ the scanner parses the model's text. Native calls of the inner wire are passed o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
+from nbtool.errors import WireError
 from nbtool.events import (
     CallDelta,
     CallPending,
@@ -23,6 +26,7 @@ from nbtool.events import (
 )
 from nbtool.messages import Message, Part, Text, ToolCall, ToolResult
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
+from nbtool.wire.dialect import PROMPTED
 from nbtool.wire.prompted.instructions import PromptFormat, PromptFormatName, arguments_json, render_results
 from nbtool.wire.prompted.model_format_scanner import Scanner
 from nbtool.wire.prompted.own_fence_scanner import FencedScanner
@@ -36,7 +40,6 @@ from nbtool.wire.prompted.segments import (
 )
 from nbtool.wire.prompted.written_calls import ReportingScanner, TextScanner
 from nbtool.wire.reply import CALLS_CEILING, TRUNCATED_REASONS
-from nbtool.wire.wrapped_decoder import WrappedDecoder
 
 __all__ = ["ParsedText", "PromptedWire", "parse_calls"]
 
@@ -81,7 +84,7 @@ class PromptedWire:
         format: PromptFormatName = "json",
         names: Iterable[str] | None = None,
     ) -> None:
-        self.name = f"{inner.name}-prompted"
+        self.name = f"{inner.name}{PROMPTED}"
         self._inner = inner
         self._format = PromptFormat(format, fence)
         self._names = None if names is None else frozenset(names)
@@ -112,15 +115,55 @@ class PromptedWire:
         return _PromptedDecoder(self._inner.decoder(stream=stream), scanner)
 
 
-class _PromptedDecoder(WrappedDecoder):
+class _PromptedDecoder(Decoder):
     """Passes on the inner decoder's deltas, its text through the scanner."""
 
     def __init__(self, inner: Decoder, scanner: TextScanner) -> None:
-        super().__init__(inner)
+        self._inner = inner
         self._scanner = scanner
         self._phase = ""  # of the text that comes next
         self._count = 0
         self._is_finished = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the reply is complete."""
+        return self._inner.is_done
+
+    @property
+    def pending(self) -> str:  # type: ignore[override]  # of the inner decoder
+        """The status of a reply that the provider generates in the background."""
+        return self._inner.pending
+
+    @property
+    def continuation(self) -> Mapping[str, Any]:  # type: ignore[override]  # of the inner decoder
+        """The fields of the request that continues the reply."""
+        return self._inner.continuation
+
+    def resume(self) -> None:
+        """Expect the bytes of the next response; text that is held back is still held back."""
+        self._inner.resume()
+
+    def feed(self, data: bytes, deltas: list[Delta]) -> None:
+        """Feed the next bytes."""
+        self._read(partial(self._inner.feed, data), deltas)
+
+    def close(self, deltas: list[Delta]) -> None:
+        """Signal the end of the bytes."""
+        self._read(self._inner.close, deltas)
+        if not self.continuation:
+            deltas += self._flush()
+
+    def _read(self, read: Callable[[list[Delta]], None], deltas: list[Delta]) -> None:
+        """Append what replaces the deltas that are read; before an error also the text that is held back."""
+        arrived: list[Delta] = []
+        try:
+            read(arrived)
+        except WireError:
+            deltas += self._translate(arrived)
+            deltas += self._flush()
+            raise
+        deltas += self._translate(arrived)
 
     def _translate(self, deltas: list[Delta]) -> list[Delta]:
         return [translated for delta in deltas for translated in self._translate_one(delta)]

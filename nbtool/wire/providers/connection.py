@@ -31,9 +31,6 @@ AUTH_HEADERS = {
 NO_AUTH = "none"
 """The kind of authorization that sends no key."""
 
-WIRE_AUTH = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
-"""The kind of authorization of a wire whose provider sets none; `bearer` for all others."""
-
 CONNECTION_SETTINGS = (
     "headers", "query", "auth", "key_command", "key_seconds", "proxy", "verify", "client_certificate",
 )  # fmt: skip

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from nbtool.errors import BadUsage, MissingKey, SettingsError
 from nbtool.secret import Secret
 from nbtool.server_url import ServerUrl, parse_server_url
+from nbtool.wire.dialect import find_dialect
 from nbtool.wire.providers.env_file import find_env_file, shown_path
 from nbtool.wire.providers.google import PROJECT_VARIABLES, is_vertex, vertex_url
 from nbtool.wire.providers.provider import Provider
@@ -122,7 +123,7 @@ def configured_url(provider: Provider, wire: str) -> tuple[ServerUrl | None, Cre
         return url, credential
     if provider.address_path:
         return replace(url, path=provider.address_path), credential
-    return replace(url, path="/v1") if provider.port or wire == "anthropic" else url, credential
+    return replace(url, path="/v1" if provider.port else find_dialect(wire).base_path), credential
 
 
 def lookup(names: Iterable[str]) -> Credential | None:

@@ -7,30 +7,10 @@ from typing import Any
 
 from nbtool.errors import BadUsage
 from nbtool.text import shorten
+from nbtool.wire.dialect import PROVIDER_TOOL_NAMES, Definition
 
 PROVIDER_TOOLS = "provider_tools"
 """The option of a prompt that lists them; each wire translates it."""
-
-Definition = dict[str, Any]
-
-NAMED: dict[str, dict[str, Definition]] = {
-    "responses": {
-        "web_search": {"type": "web_search"},
-        "code_interpreter": {"type": "code_interpreter", "container": {"type": "auto"}},
-        "image_generation": {"type": "image_generation"},
-    },
-    "anthropic": {
-        "web_search": {"type": "web_search_20250305", "name": "web_search"},
-        "web_fetch": {"type": "web_fetch_20250910", "name": "web_fetch"},
-        "code_interpreter": {"type": "code_execution_20250825", "name": "code_execution"},
-    },
-    "gemini": {
-        "web_search": {"googleSearch": {}},
-        "web_fetch": {"urlContext": {}},
-        "code_interpreter": {"codeExecution": {}},
-    },
-}
-"""The definitions by dialect and name."""
 
 
 def parse_provider_tools(value: Any) -> list[str | Definition]:
@@ -40,13 +20,13 @@ def parse_provider_tools(value: Any) -> list[str | Definition]:
         nbtool.errors.BadUsage: a name is unknown in all dialects, or something else is set.
     """
     tools = [value] if isinstance(value, str | Mapping) else value
-    names = list(dict.fromkeys(name for known in NAMED.values() for name in known))
     if not isinstance(tools, list | tuple) or not all(isinstance(tool, str | Mapping) for tool in tools):
-        raise BadUsage("provider_tools: expected a list of names or definitions.", fix=f"Names: {', '.join(names)}.")
-    if unknown := next((tool for tool in tools if isinstance(tool, str) and tool not in names), None):
+        known = ", ".join(PROVIDER_TOOL_NAMES)
+        raise BadUsage("provider_tools: expected a list of names or definitions.", fix=f"Names: {known}.")
+    if unknown := next((tool for tool in tools if isinstance(tool, str) and tool not in PROVIDER_TOOL_NAMES), None):
         raise BadUsage(
             f"provider_tools: there is no tool {shorten(unknown, 60)!r} of the provider.",
-            fix=f"Choose {', '.join(names)}, or write the provider's definition.",
+            fix=f"Choose {', '.join(PROVIDER_TOOL_NAMES)}, or write the provider's definition.",
         )
     return [tool if isinstance(tool, str) else dict(tool) for tool in tools]
 

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import AuthenticationFailed, BadUsage, IncompleteReply, MissingKey, WireError
-from nbtool.events import Delta, Retrying, UsageDelta
+from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
 from nbtool.server_url import ServerUrl, parse_server_url
-from nbtool.wire.base import Continuable, Decoder, Prompt, Request, Retries, Target, Wire
+from nbtool.wire.base import Decoder, Prompt, Request, Retries, Target, Wire
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.framing.redaction import redact_error
 from nbtool.wire.providers.connection import Connection, auth_header
@@ -23,7 +23,7 @@ from nbtool.wire.transport.models.model_list import fetch_model_list
 from nbtool.wire.transport.request.authorization import Authorization
 from nbtool.wire.transport.request.body_encoding import encode_body
 from nbtool.wire.transport.request.expiring_keys import KeySource
-from nbtool.wire.transport.response.cooperative_decoding import split_batches
+from nbtool.wire.transport.response.cooperative_decoding import pass_on
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 
 if TYPE_CHECKING:
@@ -106,13 +106,17 @@ class HttpEndpoint:
         options = with_provider_tools(prompt.options, self.provider_tools)
         return self.wire.encode(replace(prompt, options=options), self.target)
 
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Send a prompt and yield the deltas of the reply as they arrive.
 
         Raises:
             nbtool.errors.WireError: see its subclasses.
             nbtool.errors.ModelError: the prompt cannot be encoded in the dialect.
         """
+        return pass_on(self.batches(prompt))
+
+    async def batches(self, prompt: Prompt) -> AsyncGenerator[list[Delta], None]:
+        """Send a prompt and yield the deltas of the reply as `stream` does, together those that arrive together."""
         sent = self._encode(prompt)
         count, is_renewed = 0, False
         resumed: Decoder | None = None  # of a reply that goes on in a further request, with these fields
@@ -123,14 +127,15 @@ class HttpEndpoint:
             decoder = deepcopy(resumed) or self.wire.decoder(stream=sent[0].stream)
             failure: WireError
             try:
-                exchange = self._exchange(decoder, *sent, key)
-                async with aclosing(split_batches(exchange.deltas(), sent[0].prefix)) as batches:
+                async with aclosing(self._exchange(decoder, *sent, key).batches()) as batches:
                     async for batch in batches:
-                        for delta in batch:
-                            has_output = has_output or not isinstance(delta, UsageDelta)
-                            yield delta
-                if not (fields := _resume(decoder)):
+                        has_output = has_output or not all(isinstance(delta, UsageDelta) for delta in batch)
+                        if isinstance(batch[-1], ReplyEnd):
+                            batch[-1].prefix = sent[0].prefix
+                        yield batch
+                if not (fields := decoder.continuation):
                     return
+                decoder.resume()
                 sent, resumed, count = self._encode(prompt, fields), decoder, 0
                 continue
             except Retryable as retryable:
@@ -143,7 +148,7 @@ class HttpEndpoint:
                 is_renewed = delay is not None
             if delay is None:
                 raise self._sanitized(failure.changed(fix=await find_fix(failure, prompt, self)))
-            yield Retrying(count, delay, failure.message)
+            yield [Retrying(count, delay, failure.message)]
             await self.retries.wait(delay)
 
     def _encode_again(
@@ -196,15 +201,6 @@ class HttpEndpoint:
     def authorization(self, key: Secret | None) -> Authorization:
         """Return what adds a key, the headers and the query to a request."""
         return Authorization(self.connection, *auth_header(self.connection.auth), key)
-
-
-def _resume(decoder: Decoder) -> Mapping[str, Any]:
-    """Return the fields of the request that continues a reply, for which the decoder is ready then; empty if none."""
-    if not (isinstance(decoder, Continuable) and decoder.continuation):
-        return {}
-    fields = decoder.continuation
-    decoder.resume()
-    return fields
 
 
 def _parse_base_url(base_url: str) -> ServerUrl:

@@ -6,6 +6,7 @@ timeout as a silent one.
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -17,7 +18,6 @@ from nbtool.errors import IncompleteReply, InvalidReply, ProviderError, TimedOut
 from nbtool.events import Delta, ReplyEnd
 from nbtool.server_url import parse_server_url
 from nbtool.wire.base import Decoder, Request
-from nbtool.wire.delta_merging import coalesce
 from nbtool.wire.framing.provider_errors import can_retry
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.transport import traffic
@@ -25,7 +25,7 @@ from nbtool.wire.transport.client_pool import client_for, is_loopback
 from nbtool.wire.transport.errors.connection_errors import connect_error, disconnect_error, is_certificate_required
 from nbtool.wire.transport.errors.error_body import read_error
 from nbtool.wire.transport.request.authorization import Authorization
-from nbtool.wire.transport.response.cooperative_decoding import decode_batch
+from nbtool.wire.transport.response.cooperative_decoding import run_decoder
 from nbtool.wire.transport.response.decompression import read_body
 from nbtool.wire.transport.response.readahead import ReadAhead
 from nbtool.wire.transport.retry import Deadline, Timeouts
@@ -62,68 +62,75 @@ class HttpExchange:
     authorization: Authorization
     max_bytes: int
 
-    async def deltas(self) -> AsyncGenerator[list[Delta], None]:
-        """Send the request and yield the deltas of each chunk.
+    async def batches(self) -> AsyncGenerator[list[Delta], None]:
+        """Send the request and yield the deltas of each chunk, none of them empty.
 
         Raises:
             Retryable: the same request may succeed later.
             nbtool.errors.WireError: it failed for another reason.
         """
-        request = self.request
-        deadline = Deadline(self.timeouts.first_token if request.stream else self.timeouts.total)
-        decoder = self.decoder
+        decoder, stream = self.decoder, self.request.stream
+        deadline = Deadline(self.timeouts.first_token if stream else self.timeouts.total)
         async with (
             self._response(deadline) as response,
             aclosing(ReadAhead(read_body(response, self.max_bytes, self.label))) as body,
         ):
             size = buffered = 0
-            while chunk := await self._read_chunk(body, deadline, decoder):
-                was_done = decoder.is_done
+            while chunk := await self._read_chunk(body, deadline):
+                was_done, deltas = decoder.is_done, list[Delta]()
                 size += len(chunk)
                 buffered += len(chunk)  # a small chunk may complete an event of many megabytes
-                deltas = await decode_batch(partial(_decode, decoder, chunk), buffered)
-                buffered = 0 if deltas else buffered
+                error = await run_decoder(partial(decoder.feed, chunk, deltas), buffered)
                 if deltas or decoder.is_done is not was_done:
-                    deadline.reset(self._idle_limit(decoder))
+                    deadline.reset(self._idle_limit())
                 if deltas:
+                    buffered = 0
                     yield deltas
-                    if isinstance(deltas[-1], ReplyEnd):
-                        await body.drain(DRAIN_SECONDS)
-                        return
-            remaining = await decode_batch(partial(_close, decoder), size)
-            if pending := getattr(decoder, "pending", ""):
-                raise InvalidReply(
-                    f"{self.label} runs this request in the background (status {pending!r}), which is not supported.",
-                    fix="Remove the option `background`.",
-                )
-            if not (size or remaining):
-                fix = _NO_STREAM_FIX if request.stream else _RETRY_FIX
-                raise Retryable(IncompleteReply(f"{self.label} closed the connection without a reply.", fix=fix))
-            yield remaining
-            if remaining and not isinstance(remaining[-1], ReplyEnd):
-                yield _close(decoder)  # an error after deltas is raised by the next call
+                if error:
+                    raise _marked(error)
+                if deltas and isinstance(deltas[-1], ReplyEnd):
+                    await body.drain(DRAIN_SECONDS)
+                    return
+            deltas, error = await self._close(size)
+            if deltas:
+                yield deltas
+            if error:
+                raise _marked(error)
 
-    def _idle_limit(self, decoder: Decoder) -> float:
+    async def _close(self, size: int) -> tuple[list[Delta], Exception | None]:
+        """Return the last deltas of a body of this size, and the error after them."""
+        deltas: list[Delta] = []
+        error = await run_decoder(partial(self.decoder.close, deltas), size)
+        if pending := self.decoder.pending:
+            raise InvalidReply(
+                f"{self.label} runs this request in the background (status {pending!r}), which is not supported.",
+                fix="Remove the option `background`.",
+            )
+        if not (size or deltas or error):
+            fix = _NO_STREAM_FIX if self.request.stream else _RETRY_FIX
+            raise Retryable(IncompleteReply(f"{self.label} closed the connection without a reply.", fix=fix))
+        return deltas, error
+
+    def _idle_limit(self) -> float:
         """Return the time limit for the next delta."""
-        if decoder.is_done:
+        if self.decoder.is_done:
             return self.timeouts.trailing
         return self.timeouts.idle if self.request.stream else self.timeouts.total
 
-    async def _read_chunk(self, body: ReadAhead, deadline: Deadline, decoder: Decoder) -> bytes:
+    async def _read_chunk(self, body: ReadAhead, deadline: Deadline) -> bytes:
         """Return the next bytes, empty once the reply is over."""
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
         try:
-            async with deadline.running():
-                return await body.read()
+            return await body.read(deadline)
         except TimeoutError:
-            if decoder.is_done:
+            if self.decoder.is_done:
                 return b""
             raise TimedOut(
                 f"{self.label} sent no new data for {deadline.limit:g} s.", fix="Try again, or choose another model."
             ) from None
         except (httpx.HTTPError, ssl.SSLError) as error:
-            if decoder.is_done:
+            if self.decoder.is_done:
                 return b""
             raise Retryable(disconnect_error(error, self.label)) from None
 
@@ -140,7 +147,7 @@ class HttpExchange:
             "POST", url, content=content, headers=request.headers, params=request.query or None, timeout=limits
         )
         try:
-            async with deadline.running():
+            async with asyncio.timeout(deadline.remaining):
                 with traffic.counting(parse_server_url(self.base_url).netloc, len(content)):
                     response = await client.send(http_request, auth=self.authorization, stream=True)
         except (TimeoutError, httpx.HTTPError, ssl.SSLError) as error:  # httpx passes on alerts of TLS 1.3
@@ -179,21 +186,6 @@ class HttpExchange:
         return connect_error(error, self.label, self.base_url, proxy=proxy.get_secret_value() if proxy else "")
 
 
-def _decode(decoder: Decoder, chunk: bytes) -> list[Delta]:
-    """Decode a chunk, and mark the errors after which the request may be retried."""
-    try:
-        return coalesce(decoder.feed(chunk))
-    except ProviderError as error:
-        raise _marked(error) from None
-
-
-def _close(decoder: Decoder) -> list[Delta]:
-    """End the bytes of a reply, with errors marked as in `_decode`."""
-    try:
-        return decoder.close()
-    except ProviderError as error:
-        raise _marked(error) from None
-
-
-def _marked(error: ProviderError) -> Exception:
-    return Retryable(error) if can_retry(error) else error
+def _marked(error: Exception) -> Exception:
+    """Mark an error after which the request may be retried."""
+    return Retryable(error) if isinstance(error, ProviderError) and can_retry(error) else error

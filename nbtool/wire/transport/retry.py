@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from nbtool.errors import ProviderError, WireError
@@ -57,28 +55,15 @@ class RetryPolicy:
 
 
 class Deadline:
-    """A timeout that runs only while waiting for the provider, not while a delta is processed."""
+    """A time limit of which only the waiting for the provider counts, not the processing of a delta."""
 
     def __init__(self, limit: float) -> None:
         self.reset(limit)
 
     def reset(self, limit: float) -> None:
-        """Restart with a new limit."""
+        """Restart with a new limit, in seconds."""
         self.limit = limit
         self.remaining = limit
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Run the block within the remaining time; raise TimeoutError when it is used up."""
-        clock = asyncio.get_running_loop().time
-        start = clock()
-        if self.remaining <= 0:
-            raise TimeoutError
-        try:
-            async with asyncio.timeout(self.remaining):
-                yield
-        finally:
-            self.remaining -= clock() - start
 
 
 def format_delay(seconds: float) -> str:

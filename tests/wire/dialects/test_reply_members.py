@@ -12,11 +12,12 @@ from nbtool.messages import Citation, Link, ProviderCall, ToolResult, results, u
 from nbtool.wire import Prompt, Target, decode, find_wire
 from nbtool.wire.dialects.reply_notices import moderation_notices
 from tests.wire import anthropics, chatting, geminis, responding
+from tests.wire.reading import close, feed
 
 
 def deltas(dialect: str, body: bytes) -> list[Delta]:
     decoder = find_wire(dialect).decoder()
-    return [*decoder.feed(body), *decoder.close()]
+    return [*feed(decoder, body), *close(decoder)]
 
 
 def notices(dialect: str, body: bytes) -> list[str]:

@@ -121,9 +121,7 @@ def test_a_refusal_that_names_the_other_api_changes_the_wire_once_and_is_remembe
     paths = [request.path for request in server.requests]
     assert paths == ["/v1/chat/completions", "/v1/responses", "/v1/responses"]
     assert (first.text, second.text) == ("42.", "42.")
-    assert notices(first) == [
-        "tiny does not take this request over Chat Completions; the Responses API is used instead."
-    ]
+    assert notices(first) == ["tiny does not take this request over Chat Completions; Responses is used instead."]
     assert notices(second) == []
 
 

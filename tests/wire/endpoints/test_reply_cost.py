@@ -112,11 +112,11 @@ def test_the_tokens_of_a_partial_reply_are_priced(own_host: Any) -> None:
 
 
 def test_the_tokens_of_a_reply_without_an_end_are_priced(own_host: Any) -> None:
-    async def deltas() -> AsyncGenerator[Delta, None]:
-        yield UsageDelta(Usage(1_000_000, 100_000))
+    async def batches() -> AsyncGenerator[list[Delta], None]:
+        yield [UsageDelta(Usage(1_000_000, 100_000))]
 
     async def read() -> list[Delta]:
-        return [delta async for delta in with_cost(endpoint, deltas())]
+        return [delta async for batch in with_cost(endpoint, batches()) for delta in batch]
 
     with serve_each(COMPLETE) as server:
         own_host(server)

@@ -12,6 +12,7 @@ from nbtool.wire import Reply, decode, find_wire
 from nbtool.wire.framing.json_payloads import DONE, MAX_EVENTS, PayloadReader
 from tests.cpu_time import check_growth
 from tests.wire import chatting, geminis, responding
+from tests.wire.reading import feed
 
 CALL = chatting.chunk(chatting.call(0, "a", "f", '{"x":1}'))
 CHAT = [chatting.chunk({"content": "Hi"}), CALL, chatting.chunk({}, "tool_calls")]
@@ -66,7 +67,7 @@ def test_lines_are_read_as_they_arrive(size: int) -> None:
     deltas = [
         delta
         for at in range(0, end_of_second, size)
-        for delta in decoder.feed(body[at : min(at + size, end_of_second)])
+        for delta in feed(decoder, body[at : min(at + size, end_of_second)])
     ]
 
     assert [delta.kind for delta in deltas] == ["text_delta", "call_delta"]
@@ -75,7 +76,7 @@ def test_lines_are_read_as_they_arrive(size: int) -> None:
 def test_the_end_mark_of_events_ends_lines_too() -> None:
     reader = PayloadReader()
 
-    assert reader.feed(b'{"a": 1}\n[DONE]\n') == [("", {"a": 1}), ("", DONE)]
+    assert list(reader.feed(b'{"a": 1}\n[DONE]\n')) == [("", {"a": 1}), ("", DONE)]
 
 
 def test_lines_that_are_cut_off_are_an_incomplete_reply_with_what_came() -> None:
@@ -117,7 +118,7 @@ def test_the_time_is_linear_in_the_bytes(stream: Any) -> None:
     def read(size: int) -> None:
         reader, body = PayloadReader(), stream(size)
         for at in range(0, len(body), 16):
-            reader.feed(body[at : at + 16])
+            list(reader.feed(body[at : at + 16]))
 
     check_growth(read, (20_000, 200_000), room=3)
 
@@ -125,8 +126,8 @@ def test_the_time_is_linear_in_the_bytes(stream: Any) -> None:
 @pytest.mark.promise("bounded")
 def test_more_lines_than_any_reply_has_are_refused() -> None:
     reader, at_once = PayloadReader(), 10_000
-    count = sum(len(reader.feed(b"{}\n" * at_once)) for _ in range(MAX_EVENTS // at_once))
+    count = sum(len(list(reader.feed(b"{}\n" * at_once))) for _ in range(MAX_EVENTS // at_once))
 
     with pytest.raises(ReplyTooLarge, match=f"{MAX_EVENTS:,}"):
-        reader.feed(b"{}\n")
+        list(reader.feed(b"{}\n"))
     assert count == MAX_EVENTS

@@ -15,6 +15,7 @@ from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, MAX_EVENTS, Payloa
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import ReplyBuilder
+from tests.wire.reading import feed, feed_with_error
 from tests.wire.streams import chat, chunk, lines
 
 TALKING = sorted(set(WIRES) - set(MEDIA_KINDS))
@@ -34,10 +35,10 @@ def test_a_reply_that_grows_too_large_is_not_kept() -> None:
     decoder = find_wire("chat").decoder()
     event = b"data: {}" + b" " * (2**20 - 10) + b"\n\n"
     for _ in range(MAX_BODY_BYTES // len(event)):
-        decoder.feed(event)
+        feed(decoder, event)
 
     with pytest.raises(ReplyTooLarge, match="The reply is larger than"):
-        decoder.feed(b" ")
+        feed(decoder, b" ")
 
 
 @pytest.mark.nightly
@@ -46,10 +47,10 @@ def test_a_reply_of_more_events_than_any_has_is_refused() -> None:
     reader = PayloadReader()
     event, at_once = b"data: 1\n\n", 10_000
     for _ in range(MAX_EVENTS // at_once):
-        reader.feed(event * at_once)
+        list(reader.feed(event * at_once))
 
     with pytest.raises(ReplyTooLarge, match=f"more than {MAX_EVENTS:,} events"):
-        reader.feed(event)
+        list(reader.feed(event))
 
 
 def test_a_stream_that_ends_within_an_event_is_cut_and_not_broken() -> None:
@@ -122,21 +123,22 @@ def test_a_body_that_is_still_compressed_says_so(dialect: str) -> None:
 
 def test_what_came_before_an_event_that_is_no_json_is_kept() -> None:
     decoder = find_wire("chat").decoder()
-    deltas = decoder.feed(
-        lines(chunk({"content": "Hello"})) + b'data: {"choices": [{"ind\n\n' + lines(chunk({"content": " more"}))
+    deltas, error = feed_with_error(
+        decoder,
+        lines(chunk({"content": "Hello"})) + b'data: {"choices": [{"ind\n\n' + lines(chunk({"content": " more"})),
     )
 
     assert [delta.text for delta in deltas if isinstance(delta, TextDelta)] == ["Hello"]
+    assert isinstance(error, InvalidReply)
+    assert feed(decoder, lines(chunk({"content": " and more"}))) == []
+
+
+def test_a_value_before_an_event_that_is_no_json_is_read_first() -> None:
+    values = iter(PayloadReader().feed(b'data: {"a": 1}\n\ndata: {"b": \n\n'))
+
+    assert next(values) == ("", {"a": 1})
     with pytest.raises(InvalidReply, match="An event of the stream is not JSON"):
-        decoder.feed(lines(chunk({"content": " and more"})))
-
-
-def test_an_error_that_is_held_is_raised_at_the_end_of_the_bytes() -> None:
-    reader = PayloadReader()
-
-    assert [value for _, value in reader.feed(b'data: {"a": 1}\n\ndata: {"b": \n\n')] == [{"a": 1}]
-    with pytest.raises(InvalidReply, match="An event of the stream is not JSON"):
-        reader.close()
+        next(values)
 
 
 @pytest.mark.parametrize("odd", [b"data: : OPENROUTER PROCESSING\n\n", b"data: :\n\n"])

@@ -15,6 +15,7 @@ from nbtool.wire.prompted.prompted_wire import PromptedWire
 from tests.chaos import DONE, finish, head, serve_each, text
 from tests.wire import chatting
 from tests.wire.prompted.model_texts import HIDDEN, NAMES, PROSE
+from tests.wire.reading import close, feed
 
 FORMATS: list[Any] = ["hermes", "pythonic"]
 
@@ -23,7 +24,7 @@ def read(said: str, form: Any, size: int = 7) -> Reply:
     decoder = PromptedWire(find_wire("chat"), "7f3a9c21", format=form, names=NAMES).decoder()
     pieces = [said[at : at + size] for at in range(0, len(said), size)]
     body = chatting.stream(*(chatting.chunk({"content": piece}) for piece in pieces), chatting.chunk({}, "stop"))
-    deltas: list[Delta] = [*decoder.feed(body), *decoder.close()]
+    deltas: list[Delta] = [*feed(decoder, body), *close(decoder)]
     builder = ReplyBuilder()
     for delta in deltas:
         builder.add(delta)

@@ -17,6 +17,7 @@ from nbtool.events import Delta
 from nbtool.wire import Decoder, find_wire
 from tests.wire.corpus import MISSING, Recording, of_kind, recordings
 from tests.wire.cuts import MEDIUM, SMALL, Tell, cuts, read, states
+from tests.wire.reading import close, feed
 
 pytestmark = pytest.mark.skipif(not recordings(), reason=MISSING)
 
@@ -50,13 +51,13 @@ def test_a_recorded_reply_is_the_same_in_any_pieces(item: Recording, shares: lis
 def test_a_decoder_can_be_copied_anywhere_in_a_reply(item: Recording, share: float) -> None:
     cut = int(share * len(item.body))
     decoder = find_wire(item.wire).decoder(stream=item.is_stream)
-    first = decoder.feed(item.body[:cut])
+    first = feed(decoder, item.body[:cut])
 
     twin = pickle.loads(pickle.dumps(copy.deepcopy(decoder)))
     with suppress(NbtoolError):  # it is cut
-        decoder.close()
+        close(decoder)
 
-    assert [*first, *twin.feed(item.body[cut:]), *twin.close()] == read(item, item.body)
+    assert [*first, *feed(twin, item.body[cut:]), *close(twin)] == read(item, item.body)
 
 
 @pytest.mark.nightly
@@ -88,12 +89,12 @@ def test_a_recorded_stream_is_the_same_in_any_two_pieces(item: Recording, record
 def test_a_decoder_in_mid_stream_can_be_copied(item: Recording) -> None:
     half = len(item.body) // 2
     decoder = find_wire(item.wire).decoder()
-    first = decoder.feed(item.body[:half])
+    first = feed(decoder, item.body[:half])
 
     twin = copy.deepcopy(decoder)
-    rest = [*decoder.feed(item.body[half:]), *decoder.close()]
+    rest = [*feed(decoder, item.body[half:]), *close(decoder)]
 
-    assert [*twin.feed(item.body[half:]), *twin.close()] == rest
+    assert [*feed(twin, item.body[half:]), *close(twin)] == rest
     assert [*first, *rest] == read(item, item.body)
 
 
@@ -110,7 +111,7 @@ def cuts_that_matter(item: Recording, tell: Tell, *, sample: bool) -> list[int]:
         for cut in cuts(item, begin, end, sample=sample):
             tried += 1
             decoder: Decoder = pickle.loads(before)
-            pieces = [*decoder.feed(item.body[begin:cut]), *decoder.feed(item.body[cut:end])]
+            pieces = [*feed(decoder, item.body[begin:cut]), *feed(decoder, item.body[cut:end])]
             alike = (
                 pickle.dumps(decoder) == written  # most are, and nothing tells it sooner
                 or is_same(decoder, after)
@@ -125,7 +126,7 @@ def cuts_that_matter(item: Recording, tell: Tell, *, sample: bool) -> list[int]:
 def goes_on_alike(rest: bytes, one: Decoder, other: Decoder) -> bool:
     """Whether two decoders give the same from here on, although their states are told apart by something inside."""
     other = copy.deepcopy(other)
-    return [*one.feed(rest), *one.close()] == [*other.feed(rest), *other.close()]
+    return [*feed(one, rest), *close(one)] == [*feed(other, rest), *close(other)]
 
 
 def is_same(one: Any, other: Any) -> bool:

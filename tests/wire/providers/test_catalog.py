@@ -24,10 +24,10 @@ from nbtool.errors import (
     Unsupported,
 )
 from nbtool.secret import Secret
+from nbtool.wire.dialect import DIALECTS
 from nbtool.wire.endpoints import model_endpoint
 from nbtool.wire.endpoints.model_endpoint import default_model, list_models, make_endpoint, register_local_server
 from nbtool.wire.providers.catalog import BUILTIN, providers
-from nbtool.wire.providers.connection import WIRE_AUTH
 from nbtool.wire.providers.credentials import find_key, key_for_host
 from nbtool.wire.providers.env_file import MAX_ENV_FILE, find_env_file, shown_path
 from nbtool.wire.providers.model_id import parse_model
@@ -374,7 +374,7 @@ def test_any_wire_can_be_forced(monkeypatch: pytest.MonkeyPatch, wire: str) -> N
     asked = make_endpoint("openrouter:x", wire=wire)
 
     assert asked.dialect == wire
-    assert asked.connection.auth == WIRE_AUTH.get(wire, "bearer")
+    assert asked.connection.auth == DIALECTS[wire].auth
 
 
 def test_an_unknown_wire_or_ability_is_reported() -> None:

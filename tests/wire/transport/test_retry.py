@@ -1,50 +1,8 @@
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from nbtool.wire.transport.retry import Deadline, RetryPolicy, format_delay
-
-
-def test_a_clock_that_has_run_out_does_not_let_a_wait_begin() -> None:
-    clock = Deadline(10.0)
-    clock.remaining = 0.0
-    started = []
-
-    async def wait() -> None:
-        async with clock.running():
-            started.append(True)
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(wait())
-    assert started == []
-
-
-def test_a_clock_counts_only_while_it_is_waited_for_and_restarts() -> None:
-    clock = Deadline(10.0)
-
-    async def wait() -> None:
-        async with clock.running():
-            await asyncio.sleep(0)
-
-    asyncio.run(wait())
-    counted = clock.remaining
-    assert 9.0 < counted < 10.0
-    clock.reset(5.0)
-    assert (clock.limit, clock.remaining) == (5.0, 5.0)
-
-
-def test_a_wait_that_takes_too_long_ends_with_nothing_left() -> None:
-    clock = Deadline(0.01)
-
-    async def wait() -> None:
-        async with clock.running():
-            await asyncio.Event().wait()
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(wait())
-    assert clock.remaining <= 0
+from nbtool.wire.transport.retry import RetryPolicy, format_delay
 
 
 def test_each_attempt_waits_twice_as_long_within_bounds() -> None:

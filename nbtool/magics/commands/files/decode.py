@@ -8,9 +8,9 @@ from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.commands.context import CommandContext
 from nbtool.wire import WIRES, decode
+from nbtool.wire.dialect import TEXT_DIALECTS
 from nbtool.wire.reply import Reply
 
-CHAT_WIRES = ("chat", "responses", "anthropic", "gemini")
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of a recording that are read."""
 
@@ -26,9 +26,9 @@ def decode_file(_: CommandContext, args: list[str]) -> str:
         BadUsage: the file cannot be read, or no dialect can parse it.
     """
     if not 1 <= len(args) <= 2 or (len(args) == 2 and args[1] not in WIRES):
-        raise BadUsage("%chat decode takes a file and an optional wire.", fix=f"Wires: {', '.join(CHAT_WIRES)}.")
+        raise BadUsage("%chat decode takes a file and an optional wire.", fix=f"Wires: {', '.join(TEXT_DIALECTS)}.")
     body = _read(Path(args[0]).expanduser())
-    wires = args[1:] or list(CHAT_WIRES)
+    wires = args[1:] or list(TEXT_DIALECTS)
     replies = {wire: _reply(wire, body) for wire in wires}
     wire, reply = max(replies.items(), key=lambda found: _rank(found[1]))
     return (

@@ -16,12 +16,13 @@ from nbtool.call_arguments import parse_arguments
 from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.wire.arguments import arguments_text, single_object
+from nbtool.wire.dialect import DIALECTS
 from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
 from nbtool.wire.dialects.anthropic.usage import read_usage
 from nbtool.wire.dialects.reply_notices import removal_notices
+from nbtool.wire.dialects.stream_reader import StreamReader
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
-from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.framing.value_types import require_object, require_objects
 from nbtool.wire.reply import TRUNCATED_REASONS, require_few_items, up_to_ceiling
 
@@ -79,10 +80,11 @@ class _OpenBlock:
         return block
 
 
-class AnthropicDecoder(TypedEventDecoder):
+class AnthropicDecoder(StreamReader):
     """One reply being read."""
 
     dialect = "anthropic"
+    kinds = DIALECTS["anthropic"].event_kinds
 
     def __init__(self) -> None:
         super().__init__()
@@ -255,7 +257,7 @@ class AnthropicDecoder(TypedEventDecoder):
         """Handle `[DONE]`, which gateways send: it ends the reply only if a stop reason was sent before."""
         if self._stop_reason:
             self._emit_end(deltas)
-        self._is_done = True
+        self._is_finished = True
 
     def _emit_end(self, deltas: list[Delta]) -> None:
         if not self._has_begun and not self._blocks:
@@ -269,7 +271,7 @@ class AnthropicDecoder(TypedEventDecoder):
         stop_reason = self._reason()
         is_held = bool(blocks) and stop_reason not in TRUNCATED_REASONS  # a truncated reply is rebuilt from its parts
         deltas.append(ReplyEnd(stop_reason, self._stop_reason or "", blocks if is_held else None, self._explanation))
-        self._is_done = True
+        self._is_finished = True
 
     def _reason(self) -> StopReason:
         reason = STOP_REASONS.get(self._stop_reason or "", "unknown")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbtool.errors import InvalidReply, WireError
+from nbtool.errors import InvalidReply
 from nbtool.events import (
     Delta,
     MediaDelta,
@@ -38,27 +38,31 @@ from nbtool.wire.dialects.chat_completions.reply_fields import (
 )
 from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler, parse_index
 from nbtool.wire.dialects.reply_notices import moderation_notices
+from nbtool.wire.dialects.stream_reader import StreamReader
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.error_fields import parse_error
-from nbtool.wire.framing.json_payloads import DONE, FIX, PayloadReader
+from nbtool.wire.framing.json_payloads import FIX
 from nbtool.wire.framing.provider_errors import provider_error
-from nbtool.wire.framing.value_types import require_object, require_objects, wrong_type
+from nbtool.wire.framing.value_types import require_object, require_objects
 
 _REASONING = frozenset({*THINKING_FIELDS, "reasoning_details"})
 _COMMON = frozenset({"role", "content", "tool_calls", *_REASONING})
 
 
-class ChatDecoder:
-    """Decodes one reply; see `nbtool.wire.base.Decoder`.
+class ChatDecoder(StreamReader):
+    """Decodes one reply.
 
     A finish reason or `[DONE]` is the terminal signal. The `ReplyEnd` is held back until `[DONE]` or `close`,
     because the usage, and at one provider a second call, arrive after the finish reason.
     """
 
+    dialect = "chat"
+    kinds = frozenset({""})  # what has no choices is checked, see `_check_payload`
+
     def __init__(self) -> None:
-        self._reader = PayloadReader()
+        super().__init__()
         self._calls = ToolCallAssembler()
         self._text: list[str] = []
         self._measured = (0, 0)  # pieces of the text, and the characters in them
@@ -73,80 +77,45 @@ class ChatDecoder:
         self._finish_reason: str | None = None
         self._native_reason = ""
         self._explanation = ""
-        self._error: WireError | None = None
         self._is_ended = False
-        self._is_finished = False
 
     @property
     def is_done(self) -> bool:
-        """Whether the terminal signal or an error was received."""
-        return self._is_ended or self._error is not None
+        """Whether the terminal signal was received."""
+        return self._is_ended or self._is_finished
 
-    def feed(self, data: bytes) -> list[Delta]:
-        """Feed the next bytes and return the deltas that they complete.
+    def _end(self, deltas: list[Delta]) -> None:
+        """Handle the end of the bytes, which is the end of a reply with a terminal signal."""
+        if self._is_ended:
+            self._emit_end(deltas)
 
-        An error that follows deltas in the same bytes is raised by the next call, so that nothing is lost.
-        """
-        self._raise_pending()
-        deltas: list[Delta] = []
-        if not self._is_finished:
-            try:
-                self._decode_values(self._reader.feed(data), deltas)
-            except WireError as error:
-                self._hold(error, deltas)
-        return deltas
-
-    def close(self) -> list[Delta]:
-        """Signal the end of the bytes; a `ReplyEnd` is returned only after a terminal signal."""
-        self._raise_pending()
-        deltas: list[Delta] = []
-        if self._is_finished:
-            return deltas
-        try:
-            self._decode_values(self._reader.close(), deltas)
-            if self._is_ended and not self._is_finished:
-                self._emit_end(deltas)
-        except WireError as error:
-            self._hold(error, deltas)
-        return deltas
-
-    def _hold(self, error: WireError, deltas: list[Delta]) -> None:
-        """Keep an error for the next call if deltas precede it."""
-        if not deltas:
-            raise error
-        self._error = error
-
-    def _raise_pending(self) -> None:
-        if error := self._error:
-            self._error = None
-            self._is_finished = True
-            raise error
-
-    def _decode_values(self, values: list[tuple[str, Any]], deltas: list[Delta]) -> None:
-        for name, value in values:
-            self._decode_value(name, value, deltas)
-            if self._is_finished:
-                return
+    def _finish(self, deltas: list[Delta]) -> None:
+        """Handle the end mark."""
+        self._is_ended = True
+        self._emit_end(deltas)
 
     # --- one JSON value --------------------------------------------------------------------------------------
 
-    def _decode_value(self, name: str, value: Any, deltas: list[Delta]) -> None:
-        if type(value) is not dict:
-            self._non_object(value, deltas)
-            return
-        get = value.get
+    def _decode_document(self, document: Any, deltas: list[Delta]) -> None:
+        """Decode a whole body, which may be wrapped in a list."""
+        if isinstance(document, list):
+            document = document[0] if document and isinstance(document[0], dict) else {}
+        self._decode_event("", require_object(document, "An event of the reply"), deltas)
+
+    def _decode_event(self, kind: str, event: dict[str, Any], deltas: list[Delta]) -> None:
+        get = event.get
         choices = get("choices")
-        if get("error") or not choices or name == "error":
-            self._check_payload(value, name, deltas)
+        if get("error") or not choices or kind == "error":
+            self._check_payload(event, kind, deltas)
         self._usage.set_model(get("model"))
-        if usage := get("usage") or ("x_groq" in value and get_field(get("x_groq"), "usage")):
+        if usage := get("usage") or ("x_groq" in event and get_field(get("x_groq"), "usage")):
             self._count(usage, deltas)
         if choices:
             self._decode_choices(require_objects(choices, "A choice of the reply"), deltas)
-        if "moderation" in value:
-            deltas += moderation_notices(value["moderation"])
-        if not value.keys().isdisjoint(SOURCE_FIELDS):
-            self._provider_tools.add_sources(value)
+        if "moderation" in event:
+            deltas += moderation_notices(event["moderation"])
+        if not event.keys().isdisjoint(SOURCE_FIELDS):
+            self._provider_tools.add_sources(event)
         if calls := get("tool_calls"):
             self._emit_calls(calls, deltas)
 
@@ -155,28 +124,18 @@ class ChatDecoder:
             if self._choices.is_shown(choice, parse_index(choice.get("index")) or 0):
                 self._decode_choice(choice, deltas)
 
-    def _non_object(self, value: Any, deltas: list[Delta]) -> None:
-        """Handle the end mark, or a document that is wrapped in a list."""
-        if value == DONE:
-            self._is_ended = True
-            self._emit_end(deltas)
-        elif self._reader.is_document and isinstance(value, list):
-            self._decode_value("", value[0] if value and isinstance(value[0], dict) else {}, deltas)
-        else:
-            raise wrong_type(value, "An event of the reply")
-
-    def _check_payload(self, value: dict[str, Any], name: str, deltas: list[Delta]) -> None:
+    def _check_payload(self, value: dict[str, Any], kind: str, deltas: list[Delta]) -> None:
         """Raise the error of a value without choices or with an error; its text is kept."""
-        check_dialect(value, "chat")
-        is_error = value.get("error") or name == "error" or value.get("object") == "error"
+        check_dialect(value, self.dialect)
+        is_error = value.get("error") or kind == "error" or value.get("object") == "error"
         is_bare_error = "choices" not in value and "usage" not in value and parse_error(value).message
         if is_error or is_bare_error:
             choices = value.get("choices")
             for choice in choices[:1] if isinstance(choices, list) else ():
-                part = get_field(choice, "message" if self._reader.is_document else "delta")
+                part = get_field(choice, "message" if self._payloads.is_document else "delta")
                 self._decode_fragment(part if isinstance(part, dict) else {}, deltas)
             raise provider_error(value)
-        if self._reader.is_document and not isinstance(value.get("choices"), list):
+        if self._payloads.is_document and not isinstance(value.get("choices"), list):
             raise InvalidReply("The reply is JSON, but holds no choices.", fix=FIX)
 
     def _decode_choice(self, choice: dict[str, Any], deltas: list[Delta]) -> None:
@@ -185,7 +144,7 @@ class ChatDecoder:
         if fragment:
             self._decode_fragment(require_object(fragment, "A delta of the reply"), deltas)
         if type(message) is dict:
-            if self._reader.is_document:
+            if self._payloads.is_document:
                 self._decode_fragment(message, deltas)
             elif reason or not fragment:
                 self._resync(message, deltas)
@@ -193,7 +152,7 @@ class ChatDecoder:
             self._count(usage, deltas)
         if isinstance(reason, str):
             self._set_finish_reason(reason, choice)
-        elif self._reader.is_document:
+        elif self._payloads.is_document:
             self._is_ended = True  # a complete JSON document needs no terminal signal
 
     def _set_finish_reason(self, reason: str, choice: dict[str, Any]) -> None:
@@ -202,7 +161,7 @@ class ChatDecoder:
         self._finish_reason = reason
         self._native_reason = str(choice.get("native_finish_reason") or "")
         self._explanation = filtered_categories(choice) or self._explanation
-        self._is_ended = self._is_ended or bool(reason) or self._reader.is_document
+        self._is_ended = self._is_ended or bool(reason) or self._payloads.is_document
 
     # --- what a delta or a message holds ---------------------------------------------------------------------
 
@@ -266,7 +225,7 @@ class ChatDecoder:
 
     def _emit_calls(self, calls: Any, deltas: list[Delta]) -> None:
         fragments = require_objects(calls, "A call of the reply")
-        deltas += self._calls.add(fragments, is_snapshot=self._reader.is_document)
+        deltas += self._calls.add(fragments, is_snapshot=self._payloads.is_document)
 
     def _emit_reasoning(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
         """Emit a thought once, although several fields may contain it, and keep all fields to send back."""
@@ -310,7 +269,7 @@ class ChatDecoder:
             for calls in self._choices.moved_calls():
                 self._emit_calls(calls, deltas)
         deltas += self._calls.finish()
-        if audio := self._audio.media(is_complete=self._reader.is_document):
+        if audio := self._audio.media(is_complete=self._payloads.is_document):
             deltas.append(MediaDelta(audio))
         if not self._audio.is_readable:
             deltas.append(TextDelta(UNREADABLE))

@@ -18,10 +18,10 @@ from nbtool.events import Delta, ReplyEnd, StopReason, StreamNotice, UsageDelta
 from nbtool.messages import Usage
 from nbtool.text import clean_text, count_of, shorten
 from nbtool.wire.dialects.gemini.parts import ReplyParts
+from nbtool.wire.dialects.stream_reader import StreamReader
 from nbtool.wire.dialects.usage_fields import CumulativeUsage, count_at
 from nbtool.wire.framing.json_payloads import PayloadReader
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
-from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.framing.value_types import require_objects
 from nbtool.wire.reply import TRUNCATED_REASONS, up_to_ceiling
 
@@ -67,7 +67,7 @@ _FIX = "Check the address and the wire (`--wire`)."
 _FIELDS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
 
 
-class GeminiDecoder(TypedEventDecoder):
+class GeminiDecoder(StreamReader):
     """One reply being read."""
 
     dialect = "gemini"
@@ -83,22 +83,18 @@ class GeminiDecoder(TypedEventDecoder):
         self._last_candidate = 0
         self._has_model_message = False
         self._token, self._former_tokens = "", list[str]()
-        self.continuation: Mapping[str, Any] = {}
 
     @property
     def is_done(self) -> bool:
         """Whether the newest parts came with a reason to finish, and no code runs at the provider."""
-        return self._is_done or (bool(self._finish_reason) and not self._parts.is_code_running)
+        return self._is_finished or (bool(self._finish_reason) and not self._parts.is_code_running)
 
-    def close(self) -> list[Delta]:
-        """Signal the end of the bytes, which is the end of a reply that has a reason to finish."""
-        deltas = super().close()
-        if not self._error and not self._is_done:
-            if self._can_continue:
-                self.continuation = {"continuationToken": self._token}
-            elif self._finish_reason:
-                self._emit_end(deltas)
-        return deltas
+    def _end(self, deltas: list[Delta]) -> None:
+        """Handle the end of the bytes, which is the end of a reply that has a reason to finish."""
+        if self._can_continue:
+            self.continuation = {"continuationToken": self._token}
+        elif self._finish_reason:
+            self._emit_end(deltas)
 
     def resume(self) -> None:
         """Expect the response to the request with the continuation."""
@@ -107,7 +103,7 @@ class GeminiDecoder(TypedEventDecoder):
         self._earlier_usage += self._usage.usage
         self._usage, model = CumulativeUsage(_read_usage), self._usage.model
         self._usage.set_model(model)
-        self._reader = PayloadReader()
+        self._payloads = PayloadReader()
 
     @property
     def _can_continue(self) -> bool:
@@ -185,7 +181,7 @@ class GeminiDecoder(TypedEventDecoder):
             return
         if self._finish_reason:
             self._emit_end(deltas)
-        self._is_done = True
+        self._is_finished = True
 
     def _emit_end(self, deltas: list[Delta]) -> None:
         deltas += self._parts.close()
@@ -198,7 +194,7 @@ class GeminiDecoder(TypedEventDecoder):
         is_held = bool(parts) and self._parts.is_complete and stop_reason not in TRUNCATED_REASONS
         explanation = "" if stop_reason in ("end", "length") else self._explanation
         deltas.append(ReplyEnd(stop_reason, self._finish_reason, parts if is_held else None, explanation))
-        self._is_done = True
+        self._is_finished = True
 
     def _stop_reason(self) -> StopReason:
         if self._is_prompt_blocked:

@@ -17,6 +17,7 @@ from nbtool.events import Delta, MediaDelta, ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Media
 from nbtool.mime import IMAGES, sniff
 from nbtool.text import clean_text, count_of
+from nbtool.wire.base import Decoder
 from nbtool.wire.dialects.responses.output_items import read_usage
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, PayloadReader
@@ -34,7 +35,7 @@ _NO_REASON = 0xFFFFFFFF
 """The length in the header of a WAV that was written as a stream."""
 
 
-class MediaDecoder:
+class MediaDecoder(Decoder):
     """Collects the bytes of one reply and parses them at the end; see `nbtool.wire.base.Decoder`."""
 
     def __init__(self, read: ReadBody) -> None:
@@ -47,7 +48,7 @@ class MediaDecoder:
         """Always False: only the end of the body ends the reply."""
         return False
 
-    def feed(self, data: bytes) -> list[Delta]:
+    def feed(self, data: bytes, deltas: list[Delta]) -> None:  # noqa: ARG002 - nothing is read before the end
         """Feed the next bytes.
 
         Raises:
@@ -57,9 +58,8 @@ class MediaDecoder:
         if self._size > MAX_BODY_BYTES:
             raise ReplyTooLarge(f"The reply is larger than {MAX_BODY_BYTES >> 20} MiB.", fix="Ask for less.")
         self._chunks.append(data)
-        return []
 
-    def close(self) -> list[Delta]:
+    def close(self, deltas: list[Delta]) -> None:
         """Parse the body; an empty one is an error.
 
         Raises:
@@ -67,7 +67,8 @@ class MediaDecoder:
         """
         body = b"".join(self._chunks)
         self._chunks.clear()
-        return self._read(body) if body.strip() else []
+        if body.strip():
+            deltas += self._read(body)
 
 
 def read_images(body: bytes) -> list[Delta]:

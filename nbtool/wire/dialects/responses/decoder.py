@@ -41,9 +41,9 @@ from nbtool.wire.dialects.responses.output_items import (
     texts,
 )
 from nbtool.wire.dialects.responses.provider_tools import item_notice, provider_parts
+from nbtool.wire.dialects.stream_reader import StreamReader
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
-from nbtool.wire.framing.typed_events import TypedEventDecoder
 from nbtool.wire.framing.value_types import require_object, require_objects
 from nbtool.wire.reply import MAX_ITEMS, TRUNCATED_REASONS, require_few_items, up_to_ceiling
 
@@ -99,11 +99,11 @@ Position = tuple[str, str, Any]
 """The position of a text: its item, its kind, and for reasoning its part."""
 
 
-class ResponsesDecoder(TypedEventDecoder):
-    """Decodes one reply; `pending` is the status of a reply that the provider generates in the background."""
+class ResponsesDecoder(StreamReader):
+    """Decodes one reply."""
 
     dialect = "responses"
-    pending = ""
+    kinds = frozenset({*_TEXT_EVENTS, *_CALL_EVENTS})
 
     def __init__(self) -> None:
         super().__init__()
@@ -257,7 +257,7 @@ class ResponsesDecoder(TypedEventDecoder):
             output_item.replace("call", text)
 
     def _finish(self, deltas: list[Delta]) -> None:  # noqa: ARG002 - without a final event the reply is incomplete
-        self._is_done = True
+        self._is_finished = True
 
     def _reconcile_items(self, response: Item, deltas: list[Delta]) -> tuple[list[Item], bool]:
         """Apply the items of the final event; return all items in order, and whether all are complete.
@@ -298,7 +298,7 @@ class ResponsesDecoder(TypedEventDecoder):
             finish_reason = _text(response["incomplete_details"], "reason")
         deltas.append(ReplyEnd(stop_reason, finish_reason, items if is_held else None, explanation))
         self.pending = ""
-        self._is_done = True
+        self._is_finished = True
 
 
 _FIX = "Check the address and the wire (`--wire`)."

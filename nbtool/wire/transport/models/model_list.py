@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from nbtool.errors import InvalidReply, ReplyTooLarge, TimedOut, WireError
 from nbtool.text import count_of
+from nbtool.wire.dialect import find_dialect
 from nbtool.wire.framing.json_payloads import parse
 from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response
 from nbtool.wire.framing.redaction import redact_error
@@ -36,9 +37,6 @@ parsed nothing else runs."""
 
 MAX_MODELS = 10_000
 """Maximum number of models in a list."""
-
-MAX_PAGE = "1000"
-"""Models that Gemini lists on request; the default is 50."""
 
 
 class ModelServer(Protocol):
@@ -132,12 +130,11 @@ async def _request_list(server: ModelServer, max_bytes: int) -> tuple[httpx.Resp
     import httpx  # noqa: PLC0415 - the network loads when it is first used
 
     url = f"{server.base_url.rstrip('/')}/models"
-    headers = {"anthropic-version": "2023-06-01"} if server.dialect.startswith("anthropic") else {}
+    row = find_dialect(server.dialect)
     client = client_for(url, server.connection)
     authorization = server.authorization(await server.current_key())
     try:
-        params = {"pageSize": MAX_PAGE} if server.dialect == "gemini" else None
-        request = client.build_request("GET", url, headers=headers, params=params)
+        request = client.build_request("GET", url, headers=dict(row.list_headers), params=dict(row.list_query) or None)
         with traffic.counting(server.host, 0):
             response = await client.send(request, auth=authorization, stream=True)
         async with aclosing(response):

@@ -14,6 +14,7 @@ from nbtool.messages import ToolResult, results, user
 from nbtool.wire import decode
 from nbtool.wire.reply import Reply, ReplyBuilder
 from tests.wire.anthropics import REDACTED, SIGNED, USE, WIRE, messages_of, stream
+from tests.wire.reading import close, feed, feed_with_error
 
 
 def begin(message_id: str = "msg_1", **more: Any) -> dict[str, Any]:
@@ -192,11 +193,11 @@ def test_an_end_without_a_beginning_is_refused() -> None:
 def test_an_error_in_mid_stream_keeps_what_came_before_it() -> None:
     decoder = WIRE.decoder()
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "ServerOverloaded"}}
-    first = decoder.feed(stream(begin(), EMPTY_TEXT, delta(0, "text_delta", text="Hi"), error))
+    first, raised = feed_with_error(decoder, stream(begin(), EMPTY_TEXT, delta(0, "text_delta", text="Hi"), error))
 
     assert first == [TextDelta("Hi")]
-    with pytest.raises(ServerOverloaded):
-        decoder.close()
+    assert isinstance(raised, ServerOverloaded)
+    assert close(decoder) == []
 
 
 def test_the_tokens_of_further_steps_are_counted_beside_those_of_the_messages() -> None:
@@ -251,18 +252,18 @@ def test_a_decoder_can_be_copied_in_mid_stream() -> None:
     fragment = delta(0, "input_json_delta", partial_json="{}")
     body = stream(begin(), start(0, **EMPTY_USE), fragment, stop("tool_use"), END)
     decoder = WIRE.decoder()
-    decoder.feed(body[: len(body) // 2])
+    feed(decoder, body[: len(body) // 2])
     twin = copy.deepcopy(decoder)
-    rest = decoder.feed(body[len(body) // 2 :])
+    rest = feed(decoder, body[len(body) // 2 :])
 
     assert rest
-    assert twin.feed(body[len(body) // 2 :]) == rest
+    assert feed(twin, body[len(body) // 2 :]) == rest
     assert decoder.is_done
 
 
 def test_a_reply_that_was_read_can_be_sent_back() -> None:
     decoder, builder = WIRE.decoder(), ReplyBuilder(wire="anthropic", host="api.example", model="thinker-1")
-    for piece in decoder.feed(stream(begin(), start(0, **SIGNED), start(1, **USE), stop("tool_use"), END)):
+    for piece in feed(decoder, stream(begin(), start(0, **SIGNED), start(1, **USE), stop("tool_use"), END)):
         builder.add(piece)
     message = builder.reply().message
     call = message.calls[0]

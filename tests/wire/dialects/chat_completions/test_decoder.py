@@ -15,6 +15,7 @@ from nbtool.messages import Media, Usage
 from nbtool.wire import decode
 from nbtool.wire.dialects.chat_completions.reply_fields import OTHER_CALL, SEVERAL_CHOICES
 from tests.wire.chatting import WIRE, call, calls, chunk, native, read, stream, whole
+from tests.wire.reading import close, feed, feed_with_error
 
 
 def test_a_finish_reason_completes_a_reply() -> None:
@@ -120,11 +121,11 @@ def test_a_call_after_the_finish_reason_belongs_to_the_reply() -> None:
 
 def test_what_follows_the_end_mark_is_ignored() -> None:
     decoder = WIRE.decoder()
-    decoder.feed(stream(chunk({"content": "Hi"}, "stop")))
+    feed(decoder, stream(chunk({"content": "Hi"}, "stop")))
 
     assert decoder.is_done
-    assert decoder.feed(stream(chunk({"content": "more"}))) == []
-    assert decoder.close() == []
+    assert feed(decoder, stream(chunk({"content": "more"}))) == []
+    assert close(decoder) == []
 
 
 def test_chunks_without_choices_or_delta_say_nothing() -> None:
@@ -143,7 +144,7 @@ def test_chunks_without_choices_or_delta_say_nothing() -> None:
 def test_empty_text_makes_no_delta() -> None:
     decoder = WIRE.decoder()
 
-    assert decoder.feed(stream(chunk({"role": "assistant", "content": ""}), done=False)) == []
+    assert feed(decoder, stream(chunk({"role": "assistant", "content": ""}), done=False)) == []
 
 
 def test_content_may_be_a_list_of_parts() -> None:
@@ -202,7 +203,7 @@ def test_a_picture_that_comes_along_is_media_and_one_by_address_keeps_its_addres
         {"image_url": {"url": "data:image/png;base64,AAEC"}},
         {"image_url": {"url": "https://host.example/x.png"}},
     ]
-    deltas = WIRE.decoder().feed(stream(chunk({"content": "See", "images": images})))
+    deltas = feed(WIRE.decoder(), stream(chunk({"content": "See", "images": images})))
 
     assert [delta.media for delta in deltas if isinstance(delta, MediaDelta)] == [
         Media("image/png", data=b"\0\1\2"), Media("image/png", url="https://host.example/x.png"),
@@ -291,7 +292,7 @@ def test_cached_tokens_thinking_tokens_and_cost_are_counted() -> None:
 
 
 def test_usage_beside_text_comes_with_it() -> None:
-    deltas = WIRE.decoder().feed(stream(chunk({"content": "Hi"}, usage=COUNTED)))
+    deltas = feed(WIRE.decoder(), stream(chunk({"content": "Hi"}, usage=COUNTED)))
 
     assert [type(delta) for delta in deltas][:2] == [UsageDelta, TextDelta]
 
@@ -317,22 +318,20 @@ def test_an_error_with_a_good_status_is_an_error(value: dict[str, Any]) -> None:
 def test_an_error_beside_the_text_of_several_choices_follows_the_text_of_the_first() -> None:
     choices = [{"index": index, "delta": {"content": text}} for index, text in enumerate(("one", "two"))]
     decoder = WIRE.decoder()
+    deltas, error = feed_with_error(decoder, stream({"choices": choices, "error": {"message": "no"}}))
 
-    assert decoder.feed(stream({"choices": choices, "error": {"message": "no"}})) == [TextDelta("one")]
-    with pytest.raises(ProviderError, match="no"):
-        decoder.close()
+    assert deltas == [TextDelta("one")]
+    assert isinstance(error, ProviderError)
 
 
 def test_an_error_comes_after_the_deltas_before_it() -> None:
     decoder = WIRE.decoder()
-    deltas = decoder.feed(
-        stream(chunk({"content": "Hi"}), {"error": {"code": "context_length_exceeded", "message": "x"}})
-    )
+    too_long = {"error": {"code": "context_length_exceeded", "message": "x"}}
+    deltas, error = feed_with_error(decoder, stream(chunk({"content": "Hi"}), too_long))
 
     assert deltas == [TextDelta("Hi")]
+    assert isinstance(error, ContextTooLong)
     assert decoder.is_done
-    with pytest.raises(ContextTooLong):
-        decoder.close()
 
 
 @pytest.mark.parametrize(
@@ -412,7 +411,7 @@ def test_a_call_in_another_choice_is_named_and_does_not_run() -> None:
     ]
     decoder = WIRE.decoder()
 
-    deltas = decoder.feed(stream(*chunks)) + decoder.close()
+    deltas = feed(decoder, stream(*chunks)) + close(decoder)
 
     assert [delta.text for delta in deltas if isinstance(delta, StreamNotice)] == [
         SEVERAL_CHOICES.format(count=2) + OTHER_CALL

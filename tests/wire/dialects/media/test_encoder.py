@@ -29,6 +29,7 @@ from nbtool.wire.transport.request.multipart import MAX_UPLOAD
 from nbtool.wire.transport.retry import RetryPolicy
 from tests.chaos import ChaosServer, Repeat, Reset, Silence, head, serve, serve_each, whole
 from tests.samples import JPEG, MP3, PNG, WAV, as_base64, form_of, form_values, image_response
+from tests.wire.reading import close, feed
 
 KEY = "sk-secret-0123456789"
 PICTURE = Media("image/png", data=PNG, name="cat.png")
@@ -144,8 +145,8 @@ def test_a_reply_can_be_cut_anywhere() -> None:
     for place in range(len(body)):
         decoder = find_wire("image").decoder(stream=False)
 
-        assert decoder.feed(body[:place]) == decoder.feed(body[place:]) == []
-        assert decoder.close() == [MediaDelta(Media("image/png", data=PNG)), ReplyEnd("end")]
+        assert feed(decoder, body[:place]) == feed(decoder, body[place:]) == []
+        assert close(decoder) == [MediaDelta(Media("image/png", data=PNG)), ReplyEnd("end")]
 
 
 # --- edits ----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from nbtool.events import CallDelta, ReplyEnd, TextDelta
 from nbtool.messages import Media, ToolResult, results, user
 from nbtool.wire import decode
 from nbtool.wire.reply import Reply, ReplyBuilder
+from tests.wire.reading import close, feed, feed_with_error
 from tests.wire.responding import CALL_ITEM, REASONING, WIRE, completed_event, input_of, message_item, stream
 
 
@@ -190,13 +191,12 @@ def test_a_body_that_is_still_being_made_is_not_complete(status: str) -> None:
 
 def test_an_error_in_the_stream_keeps_what_came_before_it() -> None:
     decoder = WIRE.decoder()
-    first = decoder.feed(
-        stream(text_delta("Wel"), {"type": "error", "code": "rate_limit_exceeded", "message": "Slow down"})
+    first, error = feed_with_error(
+        decoder, stream(text_delta("Wel"), {"type": "error", "code": "rate_limit_exceeded", "message": "Slow down"})
     )
 
     assert first == [TextDelta("Wel")]
-    with pytest.raises(RateLimited, match="Slow down"):
-        decoder.close()
+    assert isinstance(error, RateLimited)
 
 
 @pytest.mark.parametrize(
@@ -277,24 +277,24 @@ def test_a_decoder_can_be_copied_in_mid_stream() -> None:
     middle = len(body) // 2
     decoder = WIRE.decoder()
     builder = ReplyBuilder()
-    for delta in decoder.feed(body[:middle]):
+    for delta in feed(decoder, body[:middle]):
         builder.add(delta)
     twin = copy.deepcopy(decoder)
-    rest = decoder.feed(body[middle:])
+    rest = feed(decoder, body[middle:])
 
-    assert twin.feed(body[middle:]) == rest
+    assert feed(twin, body[middle:]) == rest
     assert any(isinstance(delta, ReplyEnd) for delta in rest)
     assert any(isinstance(delta, CallDelta) for delta in decode_all(body))
 
 
 def decode_all(body: bytes) -> list[object]:
     decoder = WIRE.decoder()
-    return [*decoder.feed(body), *decoder.close()]
+    return [*feed(decoder, body), *close(decoder)]
 
 
 def test_a_reply_that_was_read_can_be_sent_back() -> None:
     decoder, builder = WIRE.decoder(), ReplyBuilder(wire="responses", host="api.example", model="thinker-1")
-    for delta in decoder.feed(stream(item_done(REASONING), item_done(CALL_ITEM, 1), completed_event())):
+    for delta in feed(decoder, stream(item_done(REASONING), item_done(CALL_ITEM, 1), completed_event())):
         builder.add(delta)
     message = builder.reply().message
     call = message.calls[0]

@@ -12,6 +12,7 @@ from nbtool.errors import NbtoolError, ProviderError, RateLimited
 from nbtool.events import ReplyEnd, TextDelta
 from nbtool.messages import Media, Refusal, Text, Thinking
 from nbtool.wire import Reply, decode, find_wire
+from tests.wire.reading import close, feed, feed_with_error
 from tests.wire.streams import deltas, lines
 
 MESSAGE = {"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "Hi"}]}
@@ -28,11 +29,11 @@ def responses(*values: Any) -> Reply:
 
 def test_what_follows_the_end_in_the_same_bytes_is_not_read() -> None:
     decoder = find_wire("responses").decoder()
-    found = decoder.feed(lines(completed_event(MESSAGE), {"type": "error", "error": {"message": "late"}}))
+    found = feed(decoder, lines(completed_event(MESSAGE), {"type": "error", "error": {"message": "late"}}))
 
     assert isinstance(found[-1], ReplyEnd)
     assert decoder.is_done
-    assert decoder.close() == []
+    assert close(decoder) == []
 
 
 @pytest.mark.parametrize(
@@ -113,15 +114,14 @@ def test_a_picture_that_is_no_base64_is_left_out() -> None:
     assert bad.message.parts == (Text("Hi"),)
 
 
-def test_an_error_in_a_stream_is_raised_by_the_next_call_when_something_came_before_it() -> None:
+def test_an_error_in_a_stream_is_raised_after_what_came_before_it() -> None:
     decoder = find_wire("responses").decoder()
     words = {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"}
+    slow_down = {"type": "error", "code": "rate_limit_exceeded", "message": "slow down"}
+    deltas, error = feed_with_error(decoder, lines(words, slow_down))
 
-    assert decoder.feed(lines(words, {"type": "error", "code": "rate_limit_exceeded", "message": "slow down"})) == [
-        TextDelta("Hi")
-    ]
-    with pytest.raises(RateLimited):
-        decoder.close()
+    assert deltas == [TextDelta("Hi")]
+    assert isinstance(error, RateLimited)
 
 
 def test_an_error_without_words_still_is_one() -> None:

@@ -92,7 +92,7 @@ def find_first_model(server: ChaosServer) -> None:
 
 
 PLACES: dict[str, tuple[Callable[[ChaosServer], None], int]] = {
-    "wire/transport/http_exchange.py:deltas": (read_reply, 200),
+    "wire/transport/http_exchange.py:batches": (read_reply, 200),
     "wire/transport/errors/error_body.py:_read_error_body": (read_reply, 400),
     "wire/transport/models/model_list.py:_request_list": (list_models, 200),
     "wire/transport/web_pages/page_fetch.py:_request": (fetch_page, 200),

@@ -1,4 +1,4 @@
-"""The wire that separates `<think>…</think>` from the text, around any dialect.
+"""The prose of a reply: thinking in `<think>…</think>` is separated from the text, and texts become paragraphs.
 
 Servers that do not know a model's tags send its thinking inside the text. It is separated here, so that it is shown
 folded, is not parsed for calls, and is not sent back as an answer.
@@ -9,43 +9,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nbtool.events import CallDelta, Delta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
-from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
+from nbtool.wire.delta_merging import coalesce
 from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
-from nbtool.wire.wrapped_decoder import WrappedDecoder
 
 
-class ThinkTagWire:
-    """A wire whose decoders separate `<think>…</think>` at the start of a text."""
+class Prose:
+    """Separates the thinking of one reply from its text; the start of a text may be held back."""
 
-    def __init__(self, inner: Wire) -> None:
-        self.name = inner.name
-        self._inner = inner
-
-    def encode(self, prompt: Prompt, target: Target) -> Request:
-        """Encode a prompt as the dialect does."""
-        return self._inner.encode(prompt, target)
-
-    def decoder(self, *, stream: bool = True) -> Decoder:
-        """Return a new decoder for one reply."""
-        return _ThinkTagDecoder(self._inner.decoder(stream=stream))
-
-
-class _ThinkTagDecoder(WrappedDecoder):
-    """Passes on the inner decoder's deltas, the start of the text through the parser."""
-
-    def __init__(self, inner: Decoder) -> None:
-        super().__init__(inner)
+    def __init__(self) -> None:
         self._tags = ThinkTagParser()
         self._has_thinking = False
-        self._end_deltas: dict[str, str] = {}  # by kind of prose: the last text
+        self._last_texts: dict[str, str] = {}  # by kind of prose
         self._start = TextDelta("")  # how the next text starts
 
-    def _translate(self, deltas: list[Delta]) -> list[Delta]:
-        return self._paragraphs(deltas if self._is_passthrough else self._split(deltas))
+    def separate(self, deltas: list[Delta]) -> list[Delta]:
+        """Return what replaces the deltas that arrived together."""
+        deltas = coalesce(deltas)
+        is_unchanged = self._tags.is_done and not self._tags.is_holding and not self._has_thinking
+        return self._paragraphs(deltas if is_unchanged else self._split(deltas))
 
-    @property
-    def _is_passthrough(self) -> bool:
-        return self._tags.is_done and not self._tags.is_holding and not self._has_thinking
+    def flush(self) -> list[Delta]:
+        """Return the text that is held back."""
+        return self._as_deltas(self._tags.flush())
 
     def _split(self, deltas: list[Delta]) -> list[Delta]:
         passed: list[Delta] = []
@@ -55,12 +40,12 @@ class _ThinkTagDecoder(WrappedDecoder):
                 continue
             if isinstance(delta, TextDelta):
                 if delta.is_new or delta.phase:
-                    passed += self._flush()
+                    passed += self.flush()
                     self._start = delta
                 passed += self._as_deltas(self._tags.feed(delta.text))
                 continue
             if not isinstance(delta, UsageDelta):
-                passed += self._flush()
+                passed += self.flush()
             if isinstance(delta, ThinkingDelta):
                 self._tags.stop()
             if isinstance(delta, ReplyEnd) and self._has_thinking:
@@ -73,13 +58,10 @@ class _ThinkTagDecoder(WrappedDecoder):
         """Insert an empty line before each further text of one reply."""
         for delta in deltas:
             if isinstance(delta, TextDelta | ThinkingDelta) and delta.text:
-                previous, self._end_deltas[delta.kind] = self._end_deltas.get(delta.kind, ""), delta.text
+                previous, self._last_texts[delta.kind] = self._last_texts.get(delta.kind, ""), delta.text
                 if delta.is_new and not previous.endswith("\n\n") and not delta.text.startswith("\n\n"):
                     delta.text = f"\n\n{delta.text}"
         return deltas
-
-    def _flush(self) -> list[Delta]:
-        return self._as_deltas(self._tags.flush())
 
     def _as_deltas(self, segments: list[tuple[bool, str]]) -> list[Delta]:
         self._has_thinking = self._has_thinking or any(is_thinking for is_thinking, _ in segments)

@@ -1,0 +1,152 @@
+"""The dialects: what the rest of the package has to know of each, one row a dialect.
+
+A dialect is a folder in `nbtool.wire.dialects` with its encoder and its reader, and a row here: see `docs/wire.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Definition = dict[str, Any]
+"""A tool that a provider runs, as its dialect defines it."""
+
+AnswerOptions = Callable[[dict[str, Any], bool], dict[str, Any]]
+"""Returns the request options that enforce a JSON schema of an answer, strictly or not."""
+
+
+def _no_options(_schema: dict[str, Any], _strict: bool) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What is known of a dialect without importing it.
+
+    `wire` is the import path of its wire, as `module:class` or `module:function`, below `nbtool.wire.dialects`. `auth`
+    is the kind of authorization where a provider sets none. `beside` is the dialect that the same providers speak
+    beside it; `may_lack_path` says that a server which speaks only that one may not know the path of this one.
+    `base_path` completes an address without a path. `list_headers` and `list_query` belong to a request for the list
+    of models. An event of the dialect is recognized by its kind (`event_prefix`, `event_kinds`) or by a list that it
+    has (`event_list`). `provider_tools` are the tools that a provider runs, by nbtool's name. `answer_options` requests
+    an answer by a JSON schema.
+    """
+
+    name: str
+    label: str
+    wire: str
+    is_text: bool = True
+    auth: str = "bearer"
+    beside: str = ""
+    may_lack_path: bool = False
+    base_path: str = ""
+    list_headers: Mapping[str, str] = field(default_factory=dict)
+    list_query: Mapping[str, str | int] = field(default_factory=dict)
+    event_prefix: str = ""
+    event_kinds: frozenset[str] = frozenset()
+    event_list: str = ""
+    provider_tools: Mapping[str, Definition] = field(default_factory=dict)
+    answer_options: AnswerOptions = _no_options
+
+
+def _chat_answer(schema: dict[str, Any], strict: bool) -> dict[str, Any]:
+    return {"response_format": {"type": "json_schema", "json_schema": _named(schema, strict)}}
+
+
+def _responses_answer(schema: dict[str, Any], strict: bool) -> dict[str, Any]:
+    return {"text": {"format": {"type": "json_schema", **_named(schema, strict)}}}
+
+
+def _gemini_answer(schema: dict[str, Any], _strict: bool) -> dict[str, Any]:
+    from nbtool.json_schema.dialects import for_gemini  # noqa: PLC0415 - only where an answer has a schema
+
+    return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": for_gemini(schema)}}
+
+
+def _named(schema: dict[str, Any], strict: bool) -> dict[str, Any]:
+    return {"name": "answer", "schema": schema, "strict": strict}
+
+
+PROMPTED = "-prompted"
+"""What follows the name of a dialect where tools are described in the prompt."""
+
+ANTHROPIC_VERSION = "2023-06-01"
+"""The version of the Messages API that each request names."""
+
+MAX_PAGE = 1_000
+"""The largest page of Gemini's list of models."""
+
+_ROWS = (
+    Dialect(
+        "chat",
+        "Chat Completions",
+        "chat_completions.encoder:ChatCompletions",
+        beside="responses",
+        event_list="choices",
+        answer_options=_chat_answer,
+    ),
+    Dialect(
+        "responses",
+        "Responses",
+        "responses.encoder:Responses",
+        beside="chat",
+        may_lack_path=True,
+        event_prefix="response.",
+        provider_tools={
+            "web_search": {"type": "web_search"},
+            "code_interpreter": {"type": "code_interpreter", "container": {"type": "auto"}},
+            "image_generation": {"type": "image_generation"},
+        },
+        answer_options=_responses_answer,
+    ),
+    Dialect(
+        "anthropic",
+        "Anthropic Messages",
+        "anthropic.encoder:AnthropicMessages",
+        auth="x-api-key",
+        base_path="/v1",
+        list_headers={"anthropic-version": ANTHROPIC_VERSION},
+        event_kinds=frozenset(
+            {"message_start", "content_block_start", "content_block_delta", "message_delta", "message_stop"}
+        ),
+        provider_tools={
+            "web_search": {"type": "web_search_20250305", "name": "web_search"},
+            "web_fetch": {"type": "web_fetch_20250910", "name": "web_fetch"},
+            "code_interpreter": {"type": "code_execution_20250825", "name": "code_execution"},
+        },
+    ),
+    Dialect(
+        "gemini",
+        "Gemini",
+        "gemini.encoder:GenerateContent",
+        auth="x-goog-api-key",
+        list_query={"pageSize": MAX_PAGE},
+        event_list="candidates",
+        provider_tools={
+            "web_search": {"googleSearch": {}},
+            "web_fetch": {"urlContext": {}},
+            "code_interpreter": {"codeExecution": {}},
+        },
+        answer_options=_gemini_answer,
+    ),
+    Dialect("image", "images", "media.encoder:image", is_text=False),
+    Dialect("image-edit", "edited images", "media.encoder:image_edit", is_text=False),
+    Dialect("transcription", "transcriptions", "media.encoder:transcription", is_text=False),
+    Dialect("speech", "speech", "media.encoder:speech", is_text=False),
+)
+
+DIALECTS = {row.name: row for row in _ROWS}
+"""The dialects by name."""
+
+TEXT_DIALECTS = tuple(row.name for row in _ROWS if row.is_text)
+"""The names of the dialects of models of texts."""
+
+PROVIDER_TOOL_NAMES = tuple(dict.fromkeys(name for row in _ROWS for name in row.provider_tools))
+"""The names of the tools that a provider of some dialect runs."""
+
+
+def find_dialect(name: str) -> Dialect:
+    """Return the row of a dialect; that of an unknown one, such as a test double's, requests nothing special."""
+    name = name.removesuffix(PROMPTED)
+    return DIALECTS.get(name) or Dialect(name, name, "")
