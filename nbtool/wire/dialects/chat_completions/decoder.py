@@ -48,6 +48,8 @@ from nbtool.wire.framing.provider_errors import provider_error
 from nbtool.wire.framing.value_types import require_object, require_objects
 
 _REASONING = frozenset({*THINKING_FIELDS, "reasoning_details"})
+_ENVELOPE = frozenset({"id", "object", "created", "model", "system_fingerprint", "service_tier", "choices", "usage"})
+_CHOICE_ENVELOPE = frozenset({"index", "delta", "finish_reason", "logprobs"})
 _COMMON = frozenset({"role", "content", "tool_calls", *_REASONING})
 
 
@@ -103,6 +105,34 @@ class ChatDecoder(StreamReader):
         self._decode_event("", require_object(document, "An event of the reply"), deltas)
 
     def _decode_event(self, kind: str, event: dict[str, Any], deltas: list[Delta]) -> None:
+        """Decode one event; the most frequent one, with only more of the text or of a call, takes a short way."""
+        if kind or not (event.keys() <= _ENVELOPE and self._decode_piece(event, deltas)):
+            self._decode_fields(kind, event, deltas)
+
+    def _decode_piece(self, event: dict[str, Any], deltas: list[Delta]) -> bool:
+        """Decode an event that brings only a piece of the shown choice; return whether it was one."""
+        choices = event.get("choices")
+        if type(choices) is not list or len(choices) != 1 or type(choice := choices[0]) is not dict:
+            return False
+        fragment = choice.get("delta")
+        if type(fragment) is not dict or len(fragment) != 1 or not choice.keys() <= _CHOICE_ENVELOPE:
+            return False
+        if choice.get("finish_reason") is not None or event.get("usage") or self._payloads.is_document:
+            return False
+        index = choice.get("index", 0)
+        if type(index) is not int or index < 0:
+            return False
+        self._usage.set_model(event.get("model"))
+        if not self._choices.is_shown(choice, index):
+            return True
+        if type(text := fragment.get("content")) is str:
+            if text:
+                self._emit_text(text, deltas)
+        else:
+            self._decode_fragment(fragment, deltas)
+        return True
+
+    def _decode_fields(self, kind: str, event: dict[str, Any], deltas: list[Delta]) -> None:
         get = event.get
         choices = get("choices")
         if get("error") or not choices or kind == "error":
@@ -166,8 +196,6 @@ class ChatDecoder(StreamReader):
     # --- what a delta or a message holds ---------------------------------------------------------------------
 
     def _decode_fragment(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
-        if len(fragment) == 1 and self._fast_path(fragment, deltas):
-            return
         get = fragment.get
         if not fragment.keys().isdisjoint(_REASONING):
             self._emit_reasoning(fragment, deltas)
@@ -179,18 +207,6 @@ class ChatDecoder(StreamReader):
             self._emit_calls(calls, deltas)
         if not fragment.keys() <= _COMMON:
             self._uncommon_fields(fragment, deltas)
-
-    def _fast_path(self, fragment: dict[str, Any], deltas: list[Delta]) -> bool:
-        """Handle the most frequent fragments, only text or only more of a call; return whether it was one."""
-        if type(text := fragment.get("content")) is str:
-            if text:
-                self._text.append(text)
-                deltas.append(TextDelta(text))
-            return True
-        if calls := fragment.get("tool_calls"):
-            self._emit_calls(calls, deltas)
-            return True
-        return False
 
     def _uncommon_fields(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
         """Handle rare fields: a refusal, images, a `function_call` (2023), Google's data to send back."""

@@ -20,6 +20,7 @@ from nbtool.text import clean_text, count_of, shorten
 from nbtool.wire.dialects.gemini.parts import ReplyParts
 from nbtool.wire.dialects.stream_reader import StreamReader
 from nbtool.wire.dialects.usage_fields import CumulativeUsage, count_at
+from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.json_payloads import PayloadReader
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error
 from nbtool.wire.framing.value_types import require_objects
@@ -71,6 +72,7 @@ class GeminiDecoder(StreamReader):
     """One reply being read."""
 
     dialect = "gemini"
+    kinds = frozenset({""})  # what has no field of a response is checked, see `_decode_event`
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,8 +131,10 @@ class GeminiDecoder(StreamReader):
         """Read one partial reply; what is not known is passed over."""
         if event.get("error") or kind == "error":
             raise provider_error(event)
-        if not _FIELDS & event.keys() and (error := error_in_body(event)):
-            raise error
+        if not _FIELDS & event.keys():
+            check_dialect(event, self.dialect)
+            if error := error_in_body(event):
+                raise error
         for candidate in require_objects(event.get("candidates"), "A candidate of the reply"):
             if (index := candidate.get("index")) in (None, 0):
                 self._decode_candidate(candidate, deltas)
