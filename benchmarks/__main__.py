@@ -26,7 +26,16 @@ from benchmarks.rounds import measure, start_server
 
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- {name}: make bench -->", "<!-- end of {name} -->"
-SMALL = ("text-2000", "text-20000", "rounds-10", "rounds-50", "parallel-20", "args-100000", "text-200-each")
+SMALL = (
+    "text-2000",
+    "text-20000",
+    "rounds-10",
+    "rounds-50",
+    "parallel-20",
+    "args-100000",
+    "text-200-each",
+    "text-400-alone",
+)
 LARGE = ("args-1000000", "blob-10")
 """Scenarios that take slow peers minutes: run for fast contestants, or with `--large`."""
 

@@ -42,6 +42,7 @@ def of_streams(rows: Rows) -> list[Goal]:
     up = rows.median(OURS, "blob-10", "up")
     return [
         Goal("CPU a delta, 20,000 deltas, to httpx by hand", beside("text-20000"), 1.2),
+        Goal("CPU a delta that arrives alone, to httpx by hand", beside("text-400-alone"), 1.25),
         Goal("growth from 2,000 to 20,000 deltas", rows.ratio(OURS, "text-20000", (OURS, "text-2000")), 11.0),
         Goal("10 tool rounds, to httpx by hand", beside("rounds-10"), 2.0),
         Goal("growth from 10 to 50 rounds", rows.ratio(OURS, "rounds-50", (OURS, "rounds-10")), 6.0),

@@ -9,9 +9,9 @@ URL is `http://127.0.0.1:PORT/<scenario>/v1`:
     parallel-K    K calls in one round, then a text    args-B       one call with B bytes of arguments, in pieces of 20
     blob-K        K rounds of one call whose result is large
 
-`-each` behind it writes one event at a time instead of all at once. The server keeps no state: the round is the number
-of results in the request. Replies are built once, before anything is measured (`GET /prime/<scenario>`). What was sent
-up is counted (`GET /reset` gives it and begins anew).
+`-each` behind it writes one event at a time instead of all at once, `-alone` waits after each until it was read. The
+server keeps no state: the round is the number of results in the request. Replies are built once, before anything is
+measured (`GET /prime/<scenario>`). What was sent up is counted (`GET /reset` gives it and begins anew).
 """
 
 from __future__ import annotations
@@ -28,14 +28,21 @@ MODEL = "gpt-4.1-mini"
 LAST_DELTAS = 20
 """Deltas of the final text of a scenario with tools."""
 
+ALONE_SECONDS = 0.003
+"""Seconds between two events that arrive alone: more than any client needs for one."""
+
 HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
     b"transfer-encoding: chunked\r\n\r\n"
 )
-SCENARIO = re.compile(r"(text|rounds|parallel|args|blob)-(\d+)(-each)?")
+SCENARIO = re.compile(r"(text|rounds|parallel|args|blob)-(\d+)(-each|-alone)?")
 LINE = 'x = "value" + 1  # a comment\n'
 BLOCK = 1 << 18
 WORDS = ("sun ", "sea ", "oak ", "fog ", "elm ", "ice ", "the ", "ash ", "bay ", "dew ")
+
+
+def _plain(scenario: str) -> str:
+    return scenario.removesuffix("-each").removesuffix("-alone")
 
 
 def piece(number: int) -> str:
@@ -169,7 +176,7 @@ class Connection(asyncio.Protocol):
         first, *rest = path.strip("/").split("/")
         if method == "GET" and first == "prime":
             for round_ in range(parse_text(rest[0])[1] + 1 if rest[0].startswith(("rounds", "blob")) else 2):
-                reply(rest[0].removesuffix("-each"), round_)
+                reply(_plain(rest[0]), round_)
         if method == "GET":
             found = json.dumps(self.sent).encode()
             self.sent.clear()
@@ -177,16 +184,18 @@ class Connection(asyncio.Protocol):
             return
         self.sent[first] += len(body)
         self.sent["requests"] += 1
-        parts = reply(first.removesuffix("-each"), len(re.findall(rb'"role": ?"tool"', body)))
-        self._writing = asyncio.get_running_loop().create_task(self._write(parts, one_by_one=first.endswith("-each")))
+        parts = reply(_plain(first), len(re.findall(rb'"role": ?"tool"', body)))
+        pause = ALONE_SECONDS if first.endswith("-alone") else 0.0 if first.endswith("-each") else None
+        self._writing = asyncio.get_running_loop().create_task(self._write(parts, pause))
 
-    async def _write(self, parts: tuple[bytes, ...], *, one_by_one: bool) -> None:
+    async def _write(self, parts: tuple[bytes, ...], pause: float | None) -> None:
+        """Write all at once, or with a pause after each part."""
         whole = b"".join(parts)
-        blocks = parts if one_by_one else (whole[at : at + BLOCK] for at in range(0, len(whole), BLOCK))
+        blocks = parts if pause is not None else (whole[at : at + BLOCK] for at in range(0, len(whole), BLOCK))
         for block in blocks:
             self._line.write(block)
-            if one_by_one:
-                await asyncio.sleep(0)
+            if pause is not None:
+                await asyncio.sleep(pause)
             await self._free.wait()
 
 

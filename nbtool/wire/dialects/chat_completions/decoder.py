@@ -48,8 +48,9 @@ from nbtool.wire.framing.provider_errors import provider_error
 from nbtool.wire.framing.value_types import require_object, require_objects
 
 _REASONING = frozenset({*THINKING_FIELDS, "reasoning_details"})
-_ENVELOPE = frozenset({"id", "object", "created", "model", "system_fingerprint", "service_tier", "choices", "usage"})
-_CHOICE_ENVELOPE = frozenset({"index", "delta", "finish_reason", "logprobs"})
+_RARE = frozenset({"error", "x_groq", "moderation", "tool_calls", *SOURCE_FIELDS})
+"""The fields beside `choices`, `model` and `usage` that an event may have to say something with."""
+
 _COMMON = frozenset({"role", "content", "tool_calls", *_REASONING})
 
 
@@ -106,7 +107,7 @@ class ChatDecoder(StreamReader):
 
     def _decode_event(self, kind: str, event: dict[str, Any], deltas: list[Delta]) -> None:
         """Decode one event; the most frequent one, with only more of the text or of a call, takes a short way."""
-        if kind or not (event.keys() <= _ENVELOPE and self._decode_piece(event, deltas)):
+        if kind or self._payloads.is_document or not self._decode_piece(event, deltas):
             self._decode_fields(kind, event, deltas)
 
     def _decode_piece(self, event: dict[str, Any], deltas: list[Delta]) -> bool:
@@ -115,9 +116,9 @@ class ChatDecoder(StreamReader):
         if type(choices) is not list or len(choices) != 1 or type(choice := choices[0]) is not dict:
             return False
         fragment = choice.get("delta")
-        if type(fragment) is not dict or len(fragment) != 1 or not choice.keys() <= _CHOICE_ENVELOPE:
+        if type(fragment) is not dict or len(fragment) != 1 or choice.get("message") or choice.get("usage"):
             return False
-        if choice.get("finish_reason") is not None or event.get("usage") or self._payloads.is_document:
+        if choice.get("finish_reason") is not None or event.get("usage") or not event.keys().isdisjoint(_RARE):
             return False
         index = choice.get("index", 0)
         if type(index) is not int or index < 0:
