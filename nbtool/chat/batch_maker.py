@@ -45,7 +45,7 @@ from nbtool.threads.caller_thread import CallerThread
 from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
-from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 
 EMPTY: Mapping[Any, Any] = MappingProxyType({})
 
@@ -298,7 +298,7 @@ def _require_price(limit: Budget, model: Model) -> None:
     """Raise if nothing says what the model costs, and the limit is in dollars."""
     endpoint = model.endpoint()
     abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
-    if limit.needs_price and isinstance(endpoint, FallbackEndpoint) and endpoint.has_price():
+    if limit.needs_price and isinstance(endpoint, AdaptiveEndpoint) and endpoint.has_price():
         abilities |= {REPORTS_COST}
     provider = getattr(endpoint, "provider", "")
     try:

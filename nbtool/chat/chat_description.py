@@ -18,7 +18,7 @@ from nbtool.tools.approval import Policy
 from nbtool.tools.execution.worker_version import WorkerVersion
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
-from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 from nbtool.wire.providers.connection import make_connection
 
 MIN_KEY = 8
@@ -217,7 +217,7 @@ def _own_keys(model: Model) -> Sequence[str]:
     """Return the key that requests of this process would have."""
     with suppress(NbtoolError):  # there may be a key on the workers only
         endpoint = model.endpoint()
-        native = endpoint.native if isinstance(endpoint, FallbackEndpoint) else endpoint
+        native = endpoint.native if isinstance(endpoint, AdaptiveEndpoint) else endpoint
         key = getattr(native, "key", None)
         return [key.get_secret_value()] if isinstance(key, Secret) else []
     return []

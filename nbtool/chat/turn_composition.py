@@ -29,7 +29,7 @@ from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.values.masked_excerpt import masking
 from nbtool.wire.base import Endpoint, Request, Retries
 from nbtool.wire.dialects.options import combine_options
-from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 from nbtool.wire.providers.provider_tools import with_provider_tools
 
 UNATTACHED = "Leave it out (`--attach`, attach=), and describe it in the prompt."
@@ -144,7 +144,7 @@ def rehearse_turn(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> Re
 
 def _options(chat: ChatBase, endpoint: Endpoint, own: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the options of a turn, with the tools of the provider that its settings name: plugins see them too."""
-    tools = endpoint.native.provider_tools if isinstance(endpoint, FallbackEndpoint) else None
+    tools = endpoint.native.provider_tools if isinstance(endpoint, AdaptiveEndpoint) else None
     return dict(with_provider_tools(combine_options(chat.options, own or {}), tools))
 
 

@@ -22,32 +22,45 @@ def _no_options(_schema: dict[str, Any], _strict: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What is known of a dialect without importing it.
-
-    `wire` is the import path of its wire, as `module:class` or `module:function`, below `nbtool.wire.dialects`. `auth`
-    is the kind of authorization where a provider sets none. `beside` is the dialect that the same providers speak
-    beside it; `may_lack_path` says that a server which speaks only that one may not know the path of this one.
-    `base_path` completes an address without a path. `list_headers` and `list_query` belong to a request for the list
-    of models. An event of the dialect is recognized by its kind (`event_prefix`, `event_kinds`) or by a list that it
-    has (`event_list`). `provider_tools` are the tools that a provider runs, by nbtool's name. `answer_options` requests
-    an answer by a JSON schema.
-    """
+    """What is known of a dialect without importing it."""
 
     name: str
     label: str
+    """Its name in messages."""
     wire: str
+    """The import path of its wire, as `module:class` or `module:function`."""
     is_text: bool = True
+    """Whether its models answer with text."""
+
     auth: str = "bearer"
-    beside: str = ""
-    may_lack_path: bool = False
+    """The kind of authorization where a provider sets none; see `providers.connection.AUTH_HEADERS`."""
     base_path: str = ""
+    """What completes an address without a path."""
     list_headers: Mapping[str, str] = field(default_factory=dict)
     list_query: Mapping[str, str | int] = field(default_factory=dict)
+    """The headers and the query of a request for the list of models."""
+
+    beside: str = ""
+    """The dialect that the same providers speak beside it."""
+    may_lack_path: bool = False
+    """Whether a server that speaks only the dialect beside it may not know the path of this one."""
+
+    own_abilities: frozenset[str] = frozenset()
+    """The abilities of a provider that hold over this dialect only."""
+    thinking_abilities: frozenset[str] = frozenset()
+    """The abilities of its models that think unless they are told otherwise."""
+    may_lose_reasoning: bool = False
+    """Whether the reasoning of a reply may not go back."""
+
     event_prefix: str = ""
     event_kinds: frozenset[str] = frozenset()
     event_list: str = ""
+    """How an event of it is recognized: by its kind, or the start of that, or by a list that it has."""
+
     provider_tools: Mapping[str, Definition] = field(default_factory=dict)
+    """The tools that a provider runs, by nbtool's name of them."""
     answer_options: AnswerOptions = _no_options
+    """Requests an answer by a JSON schema."""
 
 
 def _chat_answer(schema: dict[str, Any], strict: bool) -> dict[str, Any]:
@@ -68,6 +81,8 @@ def _named(schema: dict[str, Any], strict: bool) -> dict[str, Any]:
     return {"name": "answer", "schema": schema, "strict": strict}
 
 
+_FOLDER = "nbtool.wire.dialects"
+
 PROMPTED = "-prompted"
 """What follows the name of a dialect where tools are described in the prompt."""
 
@@ -81,7 +96,7 @@ _ROWS = (
     Dialect(
         "chat",
         "Chat Completions",
-        "chat_completions.encoder:ChatCompletions",
+        f"{_FOLDER}.chat_completions.encoder:ChatCompletions",
         beside="responses",
         event_list="choices",
         answer_options=_chat_answer,
@@ -89,9 +104,10 @@ _ROWS = (
     Dialect(
         "responses",
         "Responses",
-        "responses.encoder:Responses",
+        f"{_FOLDER}.responses.encoder:Responses",
         beside="chat",
         may_lack_path=True,
+        may_lose_reasoning=True,
         event_prefix="response.",
         provider_tools={
             "web_search": {"type": "web_search"},
@@ -103,9 +119,10 @@ _ROWS = (
     Dialect(
         "anthropic",
         "Anthropic Messages",
-        "anthropic.encoder:AnthropicMessages",
+        f"{_FOLDER}.anthropic.encoder:AnthropicMessages",
         auth="x-api-key",
         base_path="/v1",
+        thinking_abilities=frozenset({"bound_thinking", "thinking_display"}),
         list_headers={"anthropic-version": ANTHROPIC_VERSION},
         event_kinds=frozenset(
             {"message_start", "content_block_start", "content_block_delta", "message_delta", "message_stop"}
@@ -119,9 +136,10 @@ _ROWS = (
     Dialect(
         "gemini",
         "Gemini",
-        "gemini.encoder:GenerateContent",
+        f"{_FOLDER}.gemini.encoder:GenerateContent",
         auth="x-goog-api-key",
         list_query={"pageSize": MAX_PAGE},
+        own_abilities=frozenset({"files"}),
         event_list="candidates",
         provider_tools={
             "web_search": {"googleSearch": {}},
@@ -130,10 +148,10 @@ _ROWS = (
         },
         answer_options=_gemini_answer,
     ),
-    Dialect("image", "images", "media.encoder:image", is_text=False),
-    Dialect("image-edit", "edited images", "media.encoder:image_edit", is_text=False),
-    Dialect("transcription", "transcriptions", "media.encoder:transcription", is_text=False),
-    Dialect("speech", "speech", "media.encoder:speech", is_text=False),
+    Dialect("image", "images", f"{_FOLDER}.media.encoder:image", is_text=False),
+    Dialect("image-edit", "edited images", f"{_FOLDER}.media.encoder:image_edit", is_text=False),
+    Dialect("transcription", "transcriptions", f"{_FOLDER}.media.encoder:transcription", is_text=False),
+    Dialect("speech", "speech", f"{_FOLDER}.media.encoder:speech", is_text=False),
 )
 
 DIALECTS = {row.name: row for row in _ROWS}

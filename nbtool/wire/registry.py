@@ -23,5 +23,5 @@ def find_wire(name: str) -> Wire:
     if name not in DIALECTS:
         raise BadUsage(f"Unknown wire {name!r}.", fix=f"Choose one of {', '.join(WIRES)}.")
     module, _, factory_name = DIALECTS[name].wire.partition(":")
-    wire: Wire = getattr(import_module(f"nbtool.wire.dialects.{module}"), factory_name)()
+    wire: Wire = getattr(import_module(module), factory_name)()
     return wire

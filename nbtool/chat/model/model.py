@@ -19,7 +19,7 @@ from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
 from nbtool.threads.loop import background_loop, run_sync
 from nbtool.wire.base import Endpoint, Retries
-from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 from nbtool.wire.endpoints.model_endpoint import (
     find_provider,
     is_in_process,
@@ -207,7 +207,7 @@ class Model:
         native = replace(native, retries=retries) if retries else native
         if native.dialect in MEDIA_KINDS:
             return native  # models that generate images or sound do not support tools
-        return FallbackEndpoint(
+        return AdaptiveEndpoint(
             native,
             self.fence,
             always_prompted=self.tool_mode == "prompted",
@@ -254,7 +254,7 @@ class Model:
     def address(self) -> str:
         """The base URL of requests."""
         endpoint = self.endpoint()
-        native = endpoint.native if isinstance(endpoint, FallbackEndpoint) else endpoint
+        native = endpoint.native if isinstance(endpoint, AdaptiveEndpoint) else endpoint
         return native.base_url if isinstance(native, HttpEndpoint) else native.host
 
     def list_models(self) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from nbtool.chat.chat import Chat
 from nbtool.errors import NbtoolError
 from nbtool.wire.dialect import PROVIDER_TOOL_NAMES, Definition
-from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS
 
 """The names of all tools that providers run."""
@@ -69,7 +69,7 @@ def provider_tools(chat: Chat, defaults: Mapping[str, Any]) -> list[str | Defini
             return list(options[PROVIDER_TOOLS] or ())
     with suppress(NbtoolError):  # the model is unknown, or has no key: the cell reports it
         endpoint = chat.model.endpoint()
-        if isinstance(endpoint, FallbackEndpoint):
+        if isinstance(endpoint, AdaptiveEndpoint):
             return list(endpoint.native.provider_tools or ())
     return []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
-from nbtool.wire.dialect import TEXT_DIALECTS
+from nbtool.wire.dialect import find_dialect
 from nbtool.wire.dialects.prose import Prose
 from nbtool.wire.dialects.stream_reader import StreamReader
 from nbtool.wire.registry import find_wire
@@ -32,4 +32,4 @@ class ProseWire:
 
 def text_wire(name: str) -> Wire:
     """Return the wire of a model by the name of its dialect; one of images or sound has no prose to separate."""
-    return ProseWire(name, find_wire(name)) if name in TEXT_DIALECTS else find_wire(name)
+    return ProseWire(name, find_wire(name)) if find_dialect(name).is_text else find_wire(name)

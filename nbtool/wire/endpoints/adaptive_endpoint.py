@@ -94,7 +94,7 @@ class ReplyTexts:
 
 
 @dataclass(frozen=True, slots=True)
-class FallbackEndpoint:
+class AdaptiveEndpoint:
     """Send requests over `native`, adapted to what its model refused.
 
     Tools go through the prompt if `always_prompted`, and never if not `may_prompt`; `tool_format` is then the form of
@@ -301,7 +301,8 @@ class FallbackEndpoint:
     def _has_lost_reasoning(self, end: ReplyEnd) -> bool:
         """Whether the reasoning of this reply cannot go back; True once for each model."""
         adaptation = self._adaptation
-        if adaptation.has_lost_reasoning or self.dialect != "responses" or not isinstance(end.native, list):
+        may_lose = find_dialect(self.dialect).may_lose_reasoning
+        if adaptation.has_lost_reasoning or not may_lose or not isinstance(end.native, list):
             return False
         if not end.native or is_replayable(end.native):
             return False

@@ -25,7 +25,7 @@ from nbtool.wire.providers.credentials import (
     lookup,
 )
 from nbtool.wire.providers.env_consent import check_allowed
-from nbtool.wire.providers.google import PROJECT_VARIABLES, at_wire, is_vertex, wire_at
+from nbtool.wire.providers.google import GOOGLE_WIRE, PROJECT_VARIABLES, at_wire, is_vertex, wire_at
 from nbtool.wire.providers.model_data import model_data
 from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.model_kinds import kind_of
@@ -72,10 +72,6 @@ HOST_ONLY_ABILITIES = frozenset({"max_completion_tokens", "reasoning_summary", "
 """Abilities of a provider's own host only: compatible servers may support just the older names."""
 
 
-GEMINI_ONLY_ABILITIES = frozenset({"files"})
-"""Abilities of Google's models that the interface compatible with OpenAI lacks."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Address:
     base_url: str
@@ -116,16 +112,17 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
     is_own_host = _is_own_host(provider, address.base_url)
     if not (wire or is_own_host) and name == provider.wire:
         name = (
-            wire_at(parse_server_url(address.base_url), is_google=provider.wire == "gemini")
+            wire_at(parse_server_url(address.base_url), is_google=provider.wire == GOOGLE_WIRE)
             or provider.compatible_wire
             or name
         )
         address = address if name == access.wire else _address(replace(access, wire=name), base_url)
     abilities = provider.abilities if is_own_host else provider.abilities - HOST_ONLY_ABILITIES
-    if name == "anthropic" and model_data().thinks_by_default.search(model):
-        abilities |= {"bound_thinking", "thinking_display"}
-    if provider.wire == "gemini" and name != "gemini":
-        abilities -= GEMINI_ONLY_ABILITIES
+    dialect = find_dialect(name)
+    if dialect.thinking_abilities and model_data().thinks_by_default.search(model):
+        abilities |= dialect.thinking_abilities
+    if provider.wire != name:
+        abilities -= find_dialect(provider.wire).own_abilities
     return HttpEndpoint(
         text_wire(name),
         address.base_url,
@@ -136,7 +133,7 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         key_from=address.key_from,
         key_source=address.key_source,
         connection=address.connection,
-        provider_tools=provider.provider_tools if is_own_host and find_dialect(name).is_text else None,
+        provider_tools=provider.provider_tools if is_own_host and dialect.is_text else None,
         abilities=abilities,
         timeouts=timeouts or Timeouts(),
     )

@@ -8,6 +8,9 @@ from dataclasses import replace
 from nbtool.errors import SettingsError
 from nbtool.server_url import ServerUrl
 
+GOOGLE_WIRE = "gemini"
+"""Google's own dialect."""
+
 STUDIO_HOST = "generativelanguage.googleapis.com"
 """The host of Gemini's own interface (AI Studio)."""
 
@@ -34,7 +37,7 @@ def wire_at(url: ServerUrl, *, is_google: bool = False) -> str:
     """
     is_own = url.host == STUDIO_HOST and not url.path.endswith(COMPATIBLE_PATH)
     is_version = is_google and bool(_NATIVE_VERSION.search(url.path))
-    return "gemini" if is_own or is_version or f"{_VERTEX_PATH}/" in f"{url.path}/" else ""
+    return GOOGLE_WIRE if is_own or is_version or f"{_VERTEX_PATH}/" in f"{url.path}/" else ""
 
 
 def is_vertex(url: ServerUrl) -> bool:
@@ -44,7 +47,7 @@ def is_vertex(url: ServerUrl) -> bool:
 
 def at_wire(url: ServerUrl, wire: str) -> ServerUrl:
     """Return an address as a wire wants it: all but Gemini's own use the path that is compatible with OpenAI."""
-    if wire == "gemini":
+    if wire == GOOGLE_WIRE:
         return replace(url, path=url.path.removesuffix(COMPATIBLE_PATH).removesuffix("/models"))
     if url.host == STUDIO_HOST and not url.path.endswith(COMPATIBLE_PATH):
         return replace(url, path=url.path + COMPATIBLE_PATH)

@@ -17,7 +17,7 @@ from nbtool import Chat
 from nbtool.chat.turn import Turn
 from nbtool.plugins.budget import Budget, Price
 from nbtool.usage import Usage
-from nbtool.wire.endpoints.adaptive_endpoint import FallbackEndpoint
+from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.endpoints.reply_cost import find_listed_price
 from nbtool.wire.providers.model_id import is_same_model
@@ -189,8 +189,8 @@ def test_a_price_that_no_user_sets_is_that_of_the_host(url: str, usage: Usage, c
 
 
 def test_the_endpoint_of_a_chat_has_the_listed_price_of_its_host() -> None:
-    def endpoint(url: str) -> FallbackEndpoint:
-        return FallbackEndpoint(make_endpoint("dear", base_url=url, api_key="k"), "fence")
+    def endpoint(url: str) -> AdaptiveEndpoint:
+        return AdaptiveEndpoint(make_endpoint("dear", base_url=url, api_key="k"), "fence")
 
     found = asyncio.run(endpoint("https://pricelab.example/v1").find_listed_price())
     unlisted = asyncio.run(endpoint("http://127.0.0.1:9/v1").find_listed_price())

@@ -1,0 +1,1 @@
+"""A dialect that nbtool does not have: what somebody writes who adds one."""
