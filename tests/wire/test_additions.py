@@ -78,7 +78,7 @@ def test_an_added_dialect_is_read_in_any_pieces_as_a_document_and_with_its_error
     assert find_wire("lines").name == "lines"
 
 
-def test_the_name_of_a_dialect_stands_in_its_folder_and_its_row_and_where_addresses_are() -> None:
+def test_a_dialect_is_named_in_its_folder_in_its_row_and_beside_addresses() -> None:
     places: defaultdict[str, set[str]] = defaultdict(set)
     names = {name for name, row in DIALECTS.items() if row.is_text} - {"chat", "lines"}
     for file in PACKAGE.rglob("*.py"):
