@@ -9,6 +9,7 @@ environments.py   the environment of each peer, created if missing, and its size
 rounds.py         interleaved processes; medians, and ratios within one round
 goals.py          goals and measured figures
 startup.py        import times                   memory.py   memory after 10,000 turns
+tool_search.py    tokens that a search of tools saves, and what it finds, with the questions of a public suite
 wakeup.py         a click in a running cell      history.py, journal.py, page.py   separate programs
 
 Peers run in separate environments, so `client.py` and its imports need only the standard library.

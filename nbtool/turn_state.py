@@ -386,6 +386,11 @@ class TurnState:
     def _is_own(self, event: CallReady | CallFinished) -> bool:
         return not event.forwarded and event.call_id not in self._approvals
 
+    def is_as_requested(self, call: Call) -> bool:
+        """Whether the arguments of a call are those that its reply has for it."""
+        _, requested = self._requested.get(call.call_id, (0, None))
+        return requested is not None and requested.arguments == call.arguments
+
     def _requested_call(self, event: CallReady | CallFinished) -> Call:
         _, requested = self._requested.get(event.call_id, (0, None))
         arguments = requested.arguments if requested and not event.arguments else event.arguments

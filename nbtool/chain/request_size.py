@@ -17,7 +17,11 @@ EXPECTED_OUTPUT = 1_000
 def text_size(prompt: Prompt) -> int:
     """Return the characters of a request, as far as it is text."""
     parts = sum(_part_size(part) for message in prompt.messages for part in message.parts)
-    return len(prompt.system) + parts + sum(len(str(dict(spec.parameters))) for spec in prompt.tools)
+    return (
+        len(prompt.system)
+        + parts
+        + sum(len(str(dict(spec.parameters))) for spec in prompt.tools if not spec.is_deferred)
+    )
 
 
 def exceeds_budget(prompt: Prompt, meter: Meter) -> ReachedLimit | None:

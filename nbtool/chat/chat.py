@@ -100,6 +100,9 @@ class Chat(ChatBase):
         notebook: the namespace, a mapping such as `globals()`, in which names that are exposed without a value are
             looked up on each use. None: that of the notebook once cells use the chat.
         check_results: whether every result needs approval before it is sent to the model, whatever the tool's policy.
+        search_tools: whether the tools are only listed by name, and the model asks for the definitions that it needs
+            (`find_tools`, `call_tool`; a provider that searches by itself does). None: if the definitions are large,
+            about 30 tools.
         headers: headers of every request, texts by name. Like `query` they are added to those of `providers.toml`.
         query: parameters of the query of every request, texts by name.
         auth: where the key goes: `bearer`, `x-api-key`, `api-key`, `x-goog-api-key`, `none`, or a header's name.
@@ -145,6 +148,7 @@ class Chat(ChatBase):
         plugins: Sequence[Annotated[Plugin, CHECKED_INSIDE]] | None = (),
         notebook: Mapping[str, Any] | None = None,
         check_results: bool = False,
+        search_tools: bool | None = None,
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         auth: str | None = None,
@@ -180,6 +184,7 @@ class Chat(ChatBase):
             options={**(options or {}), **chosen_tools},
             approver=approver,
             check_results=check_results,
+            search_tools=search_tools,
             plugins=plugins or (),
         )
 

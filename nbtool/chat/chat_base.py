@@ -47,6 +47,7 @@ class ChatBase(Conversation, CheckedAttributes):
         options: of every request.
         approver: decides at the approval gates; None denies.
         check_results: whether every result needs approval before it is sent.
+        search_tools: whether tools are listed by name and searched; None: if there are many.
         plugins: of every turn.
         choose_tools: returns the names of the tools that a turn may use.
         call_texts: for the model in place of an outcome.
@@ -65,6 +66,7 @@ class ChatBase(Conversation, CheckedAttributes):
     options: dict[str, Any]
     approver: Approver | AskFunction | None
     check_results: bool
+    search_tools: bool | None
     plugins: list[object]
     choose_tools: Callable[[TurnContext], Iterable[str]] | None
     call_texts: Mapping[str, str]
@@ -86,6 +88,7 @@ class ChatBase(Conversation, CheckedAttributes):
         options: Mapping[str, Any] | None = None,
         approver: Approver | AskFunction | None = None,
         check_results: bool = False,
+        search_tools: bool | None = None,
         plugins: Iterable[object] = (),
         choose_tools: Callable[[TurnContext], Iterable[str]] | None = None,
         call_texts: Mapping[str, str] | None = None,
@@ -98,6 +101,7 @@ class ChatBase(Conversation, CheckedAttributes):
         self.system, self.limits, self.history, self.window = system, limits or Limits(), history, window
         self.options = dict(options or {})
         self.approver, self.check_results, self.plugins = approver, check_results, list(plugins)
+        self.search_tools = search_tools
         self.choose_tools, self.call_texts = choose_tools, call_texts or {}
         self.approvals, self.recorder = approvals or ApprovalQueue(), recorder or Recorder()
 

@@ -37,7 +37,7 @@ LABELS = {
 }
 """What an error calls a part that cannot be sent."""
 
-COPIED = ("system", "limits", "history", "check_results", "choose_tools", "keeps_notes")
+COPIED = ("system", "limits", "history", "check_results", "search_tools", "choose_tools", "keeps_notes")
 """The parts that are sent as they are."""
 
 
@@ -116,6 +116,7 @@ def receive_chat(sealed: Sealed) -> ReceivedChat:
         history=sent["history"],
         options=sent["options"],
         check_results=sent["check_results"],
+        search_tools=sent["search_tools"],
         plugins=sent["plugins"],
         choose_tools=sent["choose_tools"],
         call_texts=sent["call_texts"],

@@ -37,6 +37,7 @@ from nbtool.policy import site_policy
 from nbtool.text import count_are
 from nbtool.tools.calls.runtime import ToolRuntime, is_guarded
 from nbtool.tools.calls.tool_calling import ToolCalling
+from nbtool.tools.tool_search import ToolSearch
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.masked_excerpt import masking
 from nbtool.tools.variables.turn_results import TurnResults
@@ -184,7 +185,7 @@ class TurnRun:
         plugins = [*chat.plugins, *added]
         sources = make_sources(turn, plan.node, tools.tools().values(), exposed)
         runtime = replace(self._runtime(turn, emit, tools), plugins=tuple(plugins), sources=sources)
-        calling = ToolCalling(runtime, tuple(plugins), choose, plan.carry_over.known_outcomes)
+        calling = ToolCalling(runtime, tuple(plugins), choose, plan.carry_over.known_outcomes, self._search())
         answer = [turn.answer] if turn.answer else []
         engine = Engine(
             context,
@@ -196,6 +197,10 @@ class TurnRun:
             reply_source=plan.carry_over.reply_source(turn.calls) if plan.carry_over.replies else None,
         )
         return engine, context
+
+    def _search(self) -> ToolSearch:
+        chosen = self.chat.search_tools if self.settings.search_tools is None else self.settings.search_tools
+        return ToolSearch(self.chat.variable_tools.tools(), is_on=chosen)
 
     def _tools(self) -> Toolset:
         """Return the tools of a turn, and store their on-demand rules as readable variables."""

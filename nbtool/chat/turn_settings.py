@@ -31,6 +31,7 @@ class TurnSettings:
     operation: TurnOperation | None = None
     replay: ReplayMode | None = None
     check_results: bool | None = None
+    search_tools: bool | None = None
     recipient: str = ""
     is_model_named: bool = False
     typed: str | None = None

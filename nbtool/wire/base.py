@@ -22,11 +22,15 @@ REPORTS_COST = "reports_cost"
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolSpec:
-    """A tool definition for the model; `parameters` is a JSON schema of type object."""
+    """A tool definition for the model; `parameters` is a JSON schema of type object.
+
+    One that `is_deferred` is not shown to the model before it searched for it, where the provider searches.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
+    is_deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,8 @@ class Dialect:
 
     provider_tools: Mapping[str, Definition] = field(default_factory=dict)
     """The tools that a provider runs, by nbtool's name of them."""
+    search_tool: Definition = field(default_factory=dict)
+    """The tool with which a provider searches among deferred tools."""
     answer_options: AnswerOptions = _no_options
     """Requests an answer by a JSON schema."""
 
@@ -82,6 +84,9 @@ def _named(schema: dict[str, Any], strict: bool) -> dict[str, Any]:
 
 
 _FOLDER = "nbtool.wire.dialects"
+
+TOOL_SEARCH = "tool_search"
+"""The ability of a model whose provider searches among deferred tools; see `Dialect.search_tool`."""
 
 PROMPTED = "-prompted"
 """What follows the name of a dialect where tools are described in the prompt."""
@@ -114,6 +119,7 @@ _ROWS = (
             "code_interpreter": {"type": "code_interpreter", "container": {"type": "auto"}},
             "image_generation": {"type": "image_generation"},
         },
+        search_tool={"type": "tool_search"},
         answer_options=_responses_answer,
     ),
     Dialect(
@@ -132,6 +138,7 @@ _ROWS = (
             "web_fetch": {"type": "web_fetch_20250910", "name": "web_fetch"},
             "code_interpreter": {"type": "code_execution_20250825", "name": "code_execution"},
         },
+        search_tool={"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
     ),
     Dialect(
         "gemini",

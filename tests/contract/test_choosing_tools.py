@@ -58,3 +58,31 @@ def test_a_name_that_does_not_exist_sends_nothing(notebook: Notebook, model: Pro
 
     assert "nowhere" in output.error
     assert model.requests == []
+
+
+HUNDREDS = """
+from nbtool import tool, Toolset
+
+def make(number):
+    def work(identifier: str) -> str:
+        return f"{number} of {identifier}"
+    work.__name__, work.__doc__ = f"open_drawer_{number}", f"Open drawer {number} of the cabinet."
+    return tool(run="auto")(work)
+
+drawers = Toolset("drawers", [make(number) for number in range(300)])
+"""
+
+
+@pytest.mark.feature("have hundreds of tools")
+def test_of_hundreds_of_tools_the_model_finds_one_by_words_and_calls_it_under_its_name(
+    notebook: Notebook, model: Provider
+) -> None:
+    notebook.run(HUNDREDS)
+    opened = call("call_tool", name="open_drawer_271", arguments={"identifier": "oak"})
+    model.say(call("find_tools", query="drawer 271"), opened, "Screws.")
+
+    turn = notebook.ask("What is in drawer 271?", "-t drawers")
+
+    assert [(one.name, one.result) for one in turn.calls][1:] == [("open_drawer_271", "271 of oak")]
+    assert not any(name.startswith("open_drawer") for name in model.requests[0].tools)
+    assert model.requests[0].tools == model.requests[2].tools

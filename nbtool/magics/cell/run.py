@@ -299,6 +299,7 @@ def turn_settings(chat: Chat, flags: Flags) -> TurnSettings:
         history=flags.history,
         replay=flags.replay,
         check_results=flags.check_results,
+        search_tools=flags.search_tools,
         operation=operation_from_flags(flags),
         is_model_named=flags.model not in (None, DEFAULT_MODEL) or flags.sets_model,
     )

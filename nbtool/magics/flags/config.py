@@ -55,6 +55,7 @@ FLAGS = (
     "timeout",
     "budget",
     "check_results",
+    "search_tools",
 )
 """The flags that are filled from here when a cell does not set them."""
 
@@ -95,6 +96,11 @@ class NbTool(Configurable):
     ).tag(config=True)
     check_results = Bool(
         None, allow_none=True, help="Ask for approval of every result before it is sent; None: the chat's setting."
+    ).tag(config=True)
+    search_tools = Bool(
+        None,
+        allow_none=True,
+        help="List tools by name, and let the model ask for definitions; None: if there are many.",
     ).tag(config=True)
     system = Unicode("", help="System prompt of chats that have none of their own.").tag(config=True)
     options = Dict(help="Request options of every cell; those of a chat and of `--option` are merged over them.").tag(

@@ -250,7 +250,7 @@ class RunningCall:
         """Apply and emit the outcome, with the chat's own text for the model if it has one for this status."""
         outcome = self.outcome
         outcome.qualified_name = outcome.qualified_name or self.record.qualified_name
-        if self.inside and not self.is_ready:
+        if not (self.is_ready or self.runtime.state.is_as_requested(self.record)):
             outcome.arguments = self.record.arguments
         if text := self.runtime.outcome_texts.get(outcome.status):
             outcome.shown = text.replace("{name}", outcome.name).replace("{reason}", self.model_reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,9 +27,11 @@ from nbtool.tools.calls.repeats import can_repeat, is_repeated
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.tool import Tool
+from nbtool.tools.tool_search import ToolSearch
 from nbtool.tools.toolset import Toolset
 from nbtool.turn_state import Call
 from nbtool.wire.base import ToolSpec
+from nbtool.wire.dialect import TOOL_SEARCH
 from nbtool.wire.form_cache import FormCache
 
 FAILURE_PHASES: dict[str, Phase] = {
@@ -63,10 +65,9 @@ class ToolCalling:
     """Lets the model call the tools of a runtime.
 
     `call_listeners` are the plugins with hooks for single calls (`on_before_calls`, `on_call_start`, `on_call_end`).
-    `select` returns the names of the
-    tools that this turn may use; other tools cannot be called. `known_outcomes` are the recorded outcomes of calls, by
-    call id: the call's record, then those of its nested calls. Such a call is answered from them, without running and
-    without an approval.
+    `select` returns the names of the tools that this turn may use; other tools cannot be called. `search` lists many
+    tools by name. `known_outcomes` are the recorded outcomes of calls, by call id: the call's record, then those of its
+    nested calls. Such a call is answered from them, without running and without an approval.
     """
 
     hook_seconds: ClassVar[float | None] = None  # its calls have their own time limits, and may wait for an approval
@@ -76,14 +77,16 @@ class ToolCalling:
     call_listeners: tuple[object, ...] = ()
     select: Callable[[TurnContext], Iterable[str]] | None = None
     known_outcomes: Mapping[str, Sequence[Call]] = field(default_factory=dict)
+    search: ToolSearch = field(default_factory=ToolSearch)
     _hooks: Hooks = field(init=False)
     _malformed_replies: int = field(init=False, default=0)
+    _chosen: Toolset = field(init=False)
     _offered: dict[str, Tool] = field(init=False, default_factory=dict)
     _offered_specs: tuple[ToolSpec, ...] = field(init=False, default=())
     _latest_batch: list[Call] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self._hooks = Hooks(self.call_listeners)
+        self._hooks, self._chosen = Hooks(self.call_listeners), self.runtime.tools
 
     def on_turn_start(self, turn: TurnContext) -> None:
         """Let other plugins ask for approvals, and select the tools."""
@@ -91,24 +94,36 @@ class ToolCalling:
         if self.select:
             names = check_answer("choose_tools", Iterable[str], self.select(turn))
             self.runtime.tools = Toolset("chosen", [self.runtime.tools.filtered(tuple(names))])
+        self._chosen = self.runtime.tools
+        self.runtime.tools = Toolset("turn", [self._chosen, self.search])
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Offer the tools in the order of the toolset, which keeps prompt caches valid."""
-        tools = self.runtime.tools.tools()
+        tools = self._chosen.tools()
+        is_native = TOOL_SEARCH in request.turn.abilities
         if tools != self._offered:
-            specs = (_specs.get_or_make(tool, None, _make_spec) for tool in tools.values() if not tool.unfit_reason)
-            self._offered, self._offered_specs = tools, tuple(specs)
-        for text in left_out_tools(self.runtime.tools):
+            self.search.refresh(tools)
+            self._offered, self._offered_specs = tools, tuple(self._make_specs(tools, is_native=is_native))
+        if not is_native and (listing := self.search.listing()):
+            request.system = "\n\n".join(filter(None, (request.system, listing)))
+        for text in left_out_tools(self._chosen):
             if text not in (shown := _notices.setdefault(self.runtime.approvals, set())):
                 shown.add(text)
                 await request.turn.emit(Notice(text, "warning"))
         request.add_tools(self._offered_specs)
 
+    def _make_specs(self, tools: Mapping[str, Tool], *, is_native: bool) -> Iterator[ToolSpec]:
+        """Make the definitions to offer: of all tools if the provider searches them itself."""
+        for tool in tools.values() if is_native else self.search.offered(tools.values()):
+            if not tool.unfit_reason:
+                spec = _specs.get_or_make(tool, None, _make_spec)
+                yield replace(spec, is_deferred=True) if is_native and self.search.is_searched(tool) else spec
+
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Run every call of the reply and append all results in one message, whatever their outcome."""
         for part in (part for part in reply.reply.message.parts if isinstance(part, ProviderCall)):
             self.runtime.sources.note_provider_tool(part.tool, reply.round)
-        calls = reply.reply.calls
+        calls = [self.search.unwrap(call) for call in reply.reply.calls]
         if not calls:
             return
         if self._hooks.get("on_before_calls"):

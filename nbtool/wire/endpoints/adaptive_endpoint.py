@@ -17,7 +17,7 @@ from nbtool.errors import ProviderError, ToolsNotSupported, Unsupported, WireNot
 from nbtool.events import CallDelta, Delta, ReplyEnd, Retrying, StreamNotice, TextDelta
 from nbtool.threads.thread_pool import run_in_worker
 from nbtool.wire.base import Prompt, Request, ToolSpec
-from nbtool.wire.dialect import Dialect, find_dialect
+from nbtool.wire.dialect import TOOL_SEARCH, Dialect, find_dialect
 from nbtool.wire.dialects.prose_wire import text_wire
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
 from nbtool.wire.endpoints.refused_fields import LOST_REASONING, NEEDS_CHOICE, is_choice_refused, refused_field
@@ -134,7 +134,9 @@ class AdaptiveEndpoint:
     @property
     def abilities(self) -> frozenset[str]:
         """The abilities of the model's provider, without what the model refused."""
-        return self._adapted.abilities
+        adapted = self._adapted
+        can_search = not self._through_prompt and find_dialect(adapted.dialect).search_tool
+        return adapted.abilities if can_search else adapted.abilities - {TOOL_SEARCH}
 
     def preview(self, prompt: Prompt) -> Request:
         """Return the request that `stream` would make."""

@@ -12,7 +12,7 @@ from nbtool.errors import BadUsage, MissingKey, NbtoolError, SettingsError, Unsu
 from nbtool.policy import register_own_server, site_policy
 from nbtool.secret import Secret, SecretValue
 from nbtool.server_url import ServerUrl, parse_server_url
-from nbtool.wire.dialect import find_dialect
+from nbtool.wire.dialect import TOOL_SEARCH, find_dialect
 from nbtool.wire.dialects.prose_wire import text_wire
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import NO_AUTH, Connection, auth_header
@@ -121,6 +121,8 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
     dialect = find_dialect(name)
     if dialect.thinking_abilities and model_data().thinks_by_default.search(model):
         abilities |= dialect.thinking_abilities
+    if is_own_host and dialect.search_tool and _searches_tools(provider.name, model):
+        abilities |= {TOOL_SEARCH}
     if provider.wire != name:
         abilities -= find_dialect(provider.wire).own_abilities
     return HttpEndpoint(
@@ -137,6 +139,11 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         abilities=abilities,
         timeouts=timeouts or Timeouts(),
     )
+
+
+def _searches_tools(provider: str, model: str) -> bool:
+    pattern = model_data().searches_tools.get(provider)
+    return pattern is not None and bool(pattern.search(model))
 
 
 def is_in_process(provider: str) -> bool:

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from nbtool.errors import AuthenticationFailed, ProviderError, ToolsNotSupported
+from nbtool.wire.dialect import TOOL_SEARCH
 
 REFUSAL_STATUSES = frozenset({400, 422})
 """The statuses with which a field is refused."""
@@ -26,8 +27,9 @@ _CHOICE = re.compile(r"tool[_ ]?choice|tool[_ ]?config|function[_ ]?calling[_ ]?
 class OptionalField:
     """A field that is left out after a refusal.
 
-    `params` are the values of the error's `param`; without one, `words` in its message decide. The field is sent while
-    a target has the ability, or with `is_inverse` while it does not have it. `notice` is for the user.
+    `params` are the values of the error's `param`; without one, or without `params`, `words` in its message decide. The
+    field is sent while a target has the ability, or with `is_inverse` while it does not have it. `notice` is for the
+    user.
     """
 
     ability: str
@@ -40,7 +42,7 @@ class OptionalField:
         """Whether an error refuses this field."""
         if isinstance(error, AuthenticationFailed) or error.status not in REFUSAL_STATUSES:
             return False
-        if error.param:
+        if error.param and self.params:
             name = error.param.partition("[")[0]
             return any(name == param or name.startswith(f"{param}.") for param in self.params)
         return bool(self.words.search(f"{error.code} {error.message}".lower()))
@@ -77,6 +79,10 @@ OPTIONAL_FIELDS = (
     OptionalField(
         "no_cache_control", ("cache_control",), re.compile(r"cache_control"),
         "{model} takes no cache marks here, so every request is charged in full.", is_inverse=True,
+    ),
+    OptionalField(
+        TOOL_SEARCH, (), re.compile(r"defer_loading|tool_search"),
+        "{model} does not search for tools: it gets the definitions of all of them in this turn.",
     ),
     OptionalField(
         "no_stream_options", ("stream_options",), re.compile(r"stream_options"),

@@ -54,6 +54,7 @@ class ModelData:
     defaults: dict[str, DefaultModel]
     shutdowns: tuple[Shutdown, ...]
     thinks_by_default: re.Pattern[str]
+    searches_tools: dict[str, re.Pattern[str]]
 
 
 @cache
@@ -68,7 +69,8 @@ def model_data() -> ModelData:
         Shutdown(row["provider"], re.compile(row["model"]), row["day"], row.get("replacement", ""))
         for row in data["shutdowns"]
     )
-    return ModelData(data["date"], defaults, shutdowns, re.compile(data["thinks_by_default"]))
+    searches = {name: re.compile(pattern) for name, pattern in data["searches_tools"].items()}
+    return ModelData(data["date"], defaults, shutdowns, re.compile(data["thinks_by_default"]), searches)
 
 
 def find_shutdown(provider: str, model: str) -> Shutdown | None:

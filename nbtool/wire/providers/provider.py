@@ -28,6 +28,7 @@ ABILITIES = {
     "writes_calls": "may leave a tool call in the text of a reply: it is asked for again, with tools in the prompt",
     "free": "charges nothing, such as a server on your own machine",
     "reports_cost": "reports the cost of every reply in US dollars",
+    "tool_search": "searches among deferred tools itself (Responses, Messages)",
     "no_cache_control": "rejects `cache_control` on the Messages wire",
     "prompted:hermes": "tools in the prompt are called as Hermes and Qwen models write it (`<tool_call>`)",
     "prompted:pythonic": "tools in the prompt are called as Llama 4 and LFM2 write it (a list of Python calls)",

@@ -20,7 +20,7 @@ from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
 from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
-from nbtool.wire.dialect import ANTHROPIC_VERSION
+from nbtool.wire.dialect import ANTHROPIC_VERSION, DIALECTS, TOOL_SEARCH
 from nbtool.wire.dialects.anthropic.decoder import AnthropicDecoder
 from nbtool.wire.dialects.call_ids import VALID_ID, CallIds, safe_tool_name
 from nbtool.wire.dialects.provider_tools import BETAS, take_provider_tools
@@ -66,7 +66,7 @@ class AnthropicMessages:
             nbtool.errors.Unsupported: a part that the API does not accept (sound, video).
         """
         options, provider_tools = take_provider_tools(prompt.options, self.name)
-        system, tools = _system(prompt), _tools(prompt)
+        system, tools = _system(prompt), _tools(prompt, can_search=TOOL_SEARCH in target.abilities)
         prefix = PrefixDigest([system, tools, provider_tools]) if BOUND_THINKING in target.abilities else None
         has_citations = options.pop(CITATIONS, False) is True
         messages = _MessageEncoder(self.name, target, prefix, has_citations=has_citations).write(prompt.messages)
@@ -239,10 +239,15 @@ def _is_disabled(thinking: Any) -> bool:
     return isinstance(thinking, dict) and thinking.get("type") == "disabled"
 
 
-def _tools(prompt: Prompt) -> list[Block]:
-    """Encode the tools; the API requires the tools of calls in the history even if none is offered now."""
+def _tools(prompt: Prompt, *, can_search: bool) -> list[Block]:
+    """Encode the tools; the API requires the tools of calls in the history even if none is offered now.
+
+    The tool that searches is the last one: a deferred tool must not have a cache mark.
+    """
     if prompt.tools:
-        return [_tool(spec) for spec in prompt.tools]
+        deferred = {spec.name for spec in prompt.tools if can_search and spec.is_deferred} - {prompt.tool_choice}
+        tools = [{**_tool(spec), **({"defer_loading": True} if spec.name in deferred else {})} for spec in prompt.tools]
+        return [*tools, dict(DIALECTS["anthropic"].search_tool)] if deferred else tools
     call_names = dict.fromkeys(safe_tool_name(call.name) for message in prompt.messages for call in message.calls)
     return [_tool(ToolSpec(name, "No longer available.", {})) for name in call_names]
 

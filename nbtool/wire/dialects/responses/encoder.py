@@ -21,6 +21,7 @@ from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
 from nbtool.text import clean_text
 from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
+from nbtool.wire.dialect import DIALECTS, TOOL_SEARCH
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.options import RESPONSES_NAMES, rename_options
 from nbtool.wire.dialects.provider_tools import OUTPUTS, take_provider_tools
@@ -65,7 +66,7 @@ class Responses:
             "model": Written(target.model, MODEL),
             "input": Written(_InputEncoder(self.name, target).write(prompt.messages), MESSAGES),
             "instructions": Written(_instructions(prompt) or None, SYSTEM),
-            "tools": Written([*map(_tool, prompt.tools), *provider_tools] or None, TOOLS),
+            "tools": Written([*_tools(prompt, target), *provider_tools] or None, TOOLS),
             "tool_choice": Written(choice, TOOL_CHOICE),
             "stream": Written(prompt.stream, STREAM),
         }
@@ -174,6 +175,14 @@ def _instructions(prompt: Prompt) -> str:
     """Join the system prompt and the system messages, which this API has outside of the items."""
     texts = [prompt.system, *(message.text for message in prompt.messages if message.role == "system")]
     return "\n\n".join(clean_text(text) for text in texts if text.strip())
+
+
+def _tools(prompt: Prompt, target: Target) -> list[Item]:
+    """Encode the tools; those that are deferred come with the tool that searches among them."""
+    can_search = TOOL_SEARCH in target.abilities
+    deferred = {spec.name for spec in prompt.tools if can_search and spec.is_deferred} - {prompt.tool_choice}
+    tools = [{**_tool(spec), **({"defer_loading": True} if spec.name in deferred else {})} for spec in prompt.tools]
+    return [*tools, dict(DIALECTS["responses"].search_tool)] if deferred else tools
 
 
 def _tool(spec: ToolSpec) -> Item:
