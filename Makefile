@@ -9,11 +9,11 @@ SLOW_TESTS := browser $(KERNEL_TESTS) architecture campaigns chat/batch chat/jou
 	blocks/render/test_markup_budget.py chat/test_companies.py chat/test_history_size.py chat/test_reply_stops.py plugins/test_markup.py plugins/test_spellings.py plugins/test_ways_out.py \
 	providers/test_behaviours.py providers/test_prompt_cache.py test_clock.py test_fork.py test_lanes.py test_pytest_plugin.py tools/calls/test_gates_machine.py \
 	tools/calls/test_question_cost.py tools/calls/test_run_gate.py tools/schema/test_annotation_forms.py tools/test_frozen.py \
-	tools/variables/test_eviction.py wire/test_arguments.py wire/prompted/test_json_repair.py wire/prompted/test_prompted_wire_replies.py wire/prompted/test_segments.py wire/test_cut_short.py \
+	tools/variables/test_eviction.py wire/agents wire/test_arguments.py wire/prompted/test_json_repair.py wire/prompted/test_prompted_wire_replies.py wire/prompted/test_segments.py wire/test_cut_short.py \
 	wire/test_large_replies.py wire/test_many_calls.py wire/test_text_corpus.py wire/transport/response/test_decompression.py \
 	wire/transport/test_http_endpoint_faults.py wire/transport/web_pages/test_page_fetch.py
 OLDEST_TESTS := $(addprefix tests/,blocks chain chat magics plugins tools toolsets view wire)
-OLDEST_MCP_TESTS := tests/tools/mcp tests/magics/commands/test_serve.py tests/magics/commands/prompting/test_mcp_prompts.py tests/magics/flags/test_tool_choice.py
+OLDEST_MCP_TESTS := tests/tools/mcp tests/wire/agents tests/magics/commands/test_serve.py tests/magics/commands/prompting/test_mcp_prompts.py tests/magics/flags/test_tool_choice.py
 UNIT_SECONDS := 75
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration==5.0.4 jupyter-collaboration-ui==3.0.4 jupyter-docprovider==3.0.4 \

@@ -16,6 +16,7 @@
     │   ├── InvalidReply         the response does not follow the dialect (HTML, broken JSON)
     │   ├── IncompleteReply      the response ended before the provider's terminal signal
     │   ├── ReplyTooLarge
+    │   ├── AgentStopped         an agent did what it may not do here, and was ended
     │   └── ProviderError        the provider reported an error, by status or in its stream
     │       ├── AuthenticationFailed
     │       ├── ModelNotFound
@@ -177,6 +178,10 @@ class IncompleteReply(WireError):
 
 class ReplyTooLarge(WireError):
     """A line, an event or a body exceeds its size limit."""
+
+
+class AgentStopped(WireError):
+    """An agent did what it may not do here, or ended its answer by itself; its process was ended."""
 
 
 class ProviderError(WireError):

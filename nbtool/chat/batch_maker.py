@@ -11,6 +11,7 @@ from typing import Any
 
 from nbtool.argument_check import check_arguments
 from nbtool.chain.price_check import REPORTS_COST, model_id
+from nbtool.chat.agent_turns import refuse_agent
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.batch_driver import BatchDriver
@@ -80,6 +81,7 @@ class BatchMaker:
         backoff: SharedBackoff | None = None,
         **map_options: Any,
     ) -> None:
+        refuse_agent(chat.model, "has no part in `chat.map`")
         self.plan = MapSettings.of(map_options)
         self.arguments = {"as_": as_, "options": options, "approver": approver or chat.approver}
         self.settings = settings or TurnSettings()

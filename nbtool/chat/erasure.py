@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nbtool.chat.agent_turns import forget_agent, forget_records
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation import open_conversations
 from nbtool.chat.journal import journal, retention
@@ -37,6 +38,7 @@ def erase(id_: str = "") -> Erased:
     affected = [one for one in open_conversations() if isinstance(one, ChatBase) and _has(one, id_)]
     for chat in affected:
         _check_ended(chat)
+    forget_records(id_)
     for chat in affected:  # before the journal, so that a turn that starts meanwhile is not written to the old chat
         _forget(chat, id_)
     return Erased(journal().execute(lambda connection: retention.erase(connection, id_)), bool(affected))
@@ -59,6 +61,7 @@ def _check_ended(chat: ChatBase) -> None:
 
 def _forget(chat: ChatBase, id_: str) -> None:
     variables = chat.variables
+    forget_agent(chat)
     if id_ in ("", chat.chat_id):
         chat.erase()
         variables.erase(None, REASON)

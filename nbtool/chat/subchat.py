@@ -15,6 +15,7 @@ from typing import Any
 
 from nbtool.argument_check import check_arguments
 from nbtool.chain.limits import Limits
+from nbtool.chat.agent_turns import refuse_agent
 from nbtool.chat.chat import Chat
 from nbtool.chat.history_hosts import check_question
 from nbtool.chat.turn import Turn
@@ -75,6 +76,7 @@ def subchat(
         fresh.limits = bounds
         own = model.plugins if isinstance(model, Chat) else ()
         fresh.plugins = _merge_plugins(own, current_call().runtime.plugins)
+        refuse_agent(fresh.model, "has no part in sub-chats")
         check_question(fresh.model)
         return _answer_text(await _run_subchat(fresh, question, current_call()))
 

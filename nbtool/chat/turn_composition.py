@@ -9,6 +9,7 @@ from typing import Any
 from nbtool.argument_check import check_arguments
 from nbtool.blocks.question import summarize_request
 from nbtool.chain.plugin_check import check_plugins
+from nbtool.chat.agent_turns import check_agent_turn, refuse_agent
 from nbtool.chat.attachments import as_parts
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.model.preview import PreviewableEndpoint, PreviewEndpoint
@@ -97,6 +98,7 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
     retries = next((one for one in chat.plugins if isinstance(one, Retries)), None)  # of a map
     endpoint = chat.recorder.endpoint(chat.model, chosen.replay, retries)
     run = TurnRun(chat, endpoint, _options(chat, endpoint, options), chosen, plan)
+    check_agent_turn(endpoint, chosen.operation, run.options)
     if chat.recorder.mode_for(chosen.replay).value == "off":  # else the turn itself looks for a recorded one first
         run.check_recipient(plan or run.place())
     turn = Turn(
@@ -121,6 +123,7 @@ def rehearse_turn(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> Re
         BadUsage: the endpoint of the chat sends no requests.
         NbtoolError: a plugin blocked the request.
     """
+    refuse_agent(chat.model, "sends no request that could be shown")
     turn = compose_turn(chat, prompt, may_fetch=False, **kwargs)
     endpoint = chat.model.endpoint()
     if not isinstance(endpoint, PreviewableEndpoint):

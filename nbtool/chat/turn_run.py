@@ -16,6 +16,7 @@ from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.repair import repair_history
 from nbtool.chain.task_stopping import retrieve_exception
 from nbtool.chain.usage_meter import Meter
+from nbtool.chat.agent_turns import AgentCleanup, limits_of_agent, make_agent_turn
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.event_sink import EventSink
@@ -158,9 +159,13 @@ class TurnRun:
 
     def _sent_turns(self, plan: TurnPlan) -> list[Turn]:
         """Return the turns of which the request has messages, the latest last."""
-        mode = self.settings.history or self.chat.history
-        history = [] if mode == "none" else self._earlier_turns(plan.node)
+        history = self._turns_before(plan)
         return [*history, plan.repeated] if plan.repeated else history
+
+    def _turns_before(self, plan: TurnPlan) -> list[Turn]:
+        """Return the turns before the one of a plan, as far as they are sent."""
+        mode = self.settings.history or self.chat.history
+        return [] if mode == "none" else self._earlier_turns(plan.node)
 
     def place(self) -> TurnPlan:
         """Return the plan of a turn for the current tree."""
@@ -174,6 +179,8 @@ class TurnRun:
         is_media = self.endpoint.dialect in MEDIA_KINDS  # no tools; its prompt is what is drawn: no objects are listed
         exposed = {one.name: chat.variables.describe(one.name) for one in chat.exposed_variables()}
         limits, history = self.settings.limits or chat.limits, tuple(self._history(plan.node))
+        agent = make_agent_turn(chat, turn, self._turns_before(plan), self.endpoint)
+        limits = limits_of_agent(limits) if agent else limits
         prompt = turn.prompt if is_media else with_context(with_date(turn.prompt, history), exposed, history)
         context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.cancel_signal, Meter(limits))
         tools = Toolset("turn") if is_media else self._tools()
@@ -182,14 +189,14 @@ class TurnRun:
         shared = shared_budget(limits) if asks_models else None
         limit = site_budget() if is_limited(self.endpoint) else None
         added = [one for one in (shared, limit) if one and not any(one is other for other in chat.plugins)]
-        plugins = [*chat.plugins, *added]
+        plugins = [*chat.plugins, *added, *([AgentCleanup(agent)] if agent else [])]
         sources = make_sources(turn, plan.node, tools.tools().values(), exposed)
         runtime = replace(self._runtime(turn, emit, tools), plugins=tuple(plugins), sources=sources)
         calling = ToolCalling(runtime, tuple(plugins), choose, plan.carry_over.known_outcomes, self._search())
         answer = [turn.answer] if turn.answer else []
         engine = Engine(
             context,
-            self.endpoint,
+            agent or self.endpoint,
             [calling, MediaVariables(chat.variables), *answer, *plugins],
             system=system_prompt(chat.system, tools.rules()),
             options=without_provider_tools(self.options) if is_media else self.options,

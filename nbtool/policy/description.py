@@ -22,6 +22,7 @@ def _hosts(hosts: HostRules | None) -> Iterator[tuple[str, str]]:
     yield "models", f"only at {_list(hosts.models)}" if hosts.models else "none but the practice model"
     yield "MCP servers", f"only at {_list(hosts.mcp)}" if hosts.mcp else "none by HTTP"
     yield "MCP commands", f"only {_list(hosts.mcp_commands)}" if hosts.mcp_commands else "none"
+    yield "agents", f"only {_list(hosts.agents)}" if hosts.agents else "none"
     yield "web pages", f"only at {_list(hosts.pages)}" if hosts.pages else "none"
     yield "proxies", f"only {_list(hosts.proxies)}" if hosts.proxies else "none"
 

@@ -41,6 +41,7 @@ class HostRules(_Table):
     models: list[Host] = []
     mcp: list[Host] = []
     mcp_commands: list[Text] = []
+    agents: list[Text] = []
     pages: list[Host] = []
     proxies: list[Host] = []
 

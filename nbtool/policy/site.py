@@ -101,6 +101,15 @@ class SitePolicy:
                 shown = f"the MCP server {shorten(command, 80)!r}"
                 raise _refusal(file, shown, file.rules.hosts.mcp_commands)
 
+    def check_agent(self, command: str) -> None:
+        """Check the absolute command of an agent, which gets the notebook's tools; raises as `check_model_url`."""
+        self.check_readable()
+        for file in self.files:
+            if not file.rules.serve.allowed:
+                raise PolicyRefused(f"The policy {file.path} lets no other program call the notebook's tools.")
+            if file.rules.hosts and command not in file.rules.hosts.agents:
+                raise _refusal(file, f"the agent {shorten(command, 80)!r}", file.rules.hosts.agents)
+
     def check_page_url(self, url: ServerUrl) -> None:
         """Check the address of a page for a model; raises as `check_model_url`."""
         self._check_url("pages", url)

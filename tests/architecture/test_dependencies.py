@@ -71,7 +71,12 @@ def imported_packages() -> set[str]:
 
 
 def distribution(module: str) -> str:
-    names = {"dotenv": "python_dotenv", "markdown_it": "markdown_it_py", "opentelemetry": "opentelemetry_api"}
+    names = {
+        "acp": "agent_client_protocol",
+        "dotenv": "python_dotenv",
+        "markdown_it": "markdown_it_py",
+        "opentelemetry": "opentelemetry_api",
+    }
     return names.get(module, COMES_WITH.get(module, module)).lower()
 
 

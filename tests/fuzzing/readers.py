@@ -68,6 +68,18 @@ from nbtool.tools.values.table_preview import preview_table
 from nbtool.tools.variables.references import parse, referenced_names
 from nbtool.toolsets.html_text import read_html
 from nbtool.wire import decode
+from nbtool.wire.agents.connection import parse as parse_message
+from nbtool.wire.agents.mapping import (
+    AgentAbilities,
+    CostReader,
+    ReplyReader,
+    describe_diffs,
+    describe_tool_call,
+    mode_of,
+    read_usage,
+)
+from nbtool.wire.agents.process import describe_end
+from nbtool.wire.agents.profiles import find_profile, is_agent_id
 from nbtool.wire.arguments import single_object
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
@@ -277,6 +289,16 @@ def _result_of_server(text: str) -> None:
         str(result_value(CallToolResult(content=content, structured_content=data), text))
 
 
+def _of_agent(text: str) -> None:
+    message = parse_message(text.encode(errors="replace")) or {}
+    for update in (message, {**message, "sessionUpdate": "plan"}, {**message, "sessionUpdate": "agent_message_chunk"}):
+        list(ReplyReader().read(update))
+    CostReader().read(message)
+    describe_end(text.encode(errors="replace"))
+    describe_tool_call(message), describe_diffs(message), read_usage(message), mode_of(message)
+    AgentAbilities.read(message)
+
+
 MORE: dict[str, tuple[Read, list[str]]] = {
     **STREAMS,
     "calls that a server left in a text": (
@@ -365,6 +387,14 @@ MORE: dict[str, tuple[Read, list[str]]] = {
         [*JSON, "f(", "[f("],
     ),
     "end of a list of calls": (lambda text: end_of_call_list(f"[{text}", 0), [*JSON, "f(", "[f("]),
+    "message of an agent": (
+        _of_agent,
+        [*JSON, '"sessionUpdate":', '"agent_message_chunk"', '"content":', '"type":"text"', '"entries":', '"diff"'],
+    ),
+    "name of an agent": (
+        _either(lambda text: (is_agent_id(text), find_profile(text))),
+        ["acp:", "claude", "+", "tools"],
+    ),
     "instructions of a server": (lambda text: quoted_instructions("s", text), HTML),
     "result of a server": (_result_of_server, [*JSON, *HTML, "\x1b[", "AAEC", "image/png", "lab://", "\n"]),
     "form of a server": (_form, [*NAMES, "pass", "api key", "\x1b[", '"', "\n"]),
@@ -406,7 +436,8 @@ EXCLUDED: dict[str, str] = {
          "name_setting", "is_called", "cell_of_turn", "parse_type", "count_are", "no_list", "make_typed_dict",
          "own_name", "name_collapsed",
          "wire_name", "is_summary", "without_result_images", "counting", "display_widget", "notebook_name",
-         "not_on_the_line"],
+         "not_on_the_line", "check_agent_approvals", "refuse_agent", "forget_records", "end", "pump_stdin", "skip_line",
+         "make_agent_endpoint", "prompt_params", "session_params"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),

@@ -30,6 +30,7 @@ MEANING = """\
   models: only at api.openai.com, *.openai.azure.com.
   MCP servers: none by HTTP.
   MCP commands: only /opt/mcp/tickets.
+  agents: none.
   web pages: none.
   proxies: none.
   values: none is sent: of variables and results only names, types and shapes.

@@ -18,6 +18,8 @@ from nbtool.secret import Secret
 from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
 from nbtool.threads.loop import background_loop, run_sync
+from nbtool.wire.agents.endpoint import AgentEndpoint, make_agent_endpoint
+from nbtool.wire.agents.profiles import find_profile, is_agent_id
 from nbtool.wire.base import Endpoint, Retries
 from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 from nbtool.wire.endpoints.model_endpoint import (
@@ -197,6 +199,8 @@ class Model:
         if self.wire is not None and not isinstance(self.wire, str):
             site_policy().check_custom_endpoint(self.wire)
             return self.wire
+        if self.is_agent:
+            return self._agent_endpoint()
         native = make_endpoint(
             self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire, connection=self.connection
         )
@@ -217,6 +221,20 @@ class Model:
         )
 
     @property
+    def is_agent(self) -> bool:
+        """Whether it is an agent, a program on this machine (`acp:claude`), and no model."""
+        return isinstance(self.wire, str | None) and is_agent_id(self.name)
+
+    def _agent_endpoint(self) -> AgentEndpoint:
+        settings = {
+            "base_url": self.base_url, "api_key": self.api_key, "wire": self.wire, "headers": bool(self.connection),
+            "tool_mode": self.tool_mode != "auto", "tool_format": self.tool_format,
+        }  # fmt: skip
+        if given := next((name for name, value in settings.items() if value), ""):
+            raise BadUsage(f"{self.name} is an agent, which has no {given}.", fix=f"Leave out {given}.")
+        return make_agent_endpoint(self.name)
+
+    @property
     def destination(self) -> str:
         """The host of requests, "" for an in-process model; starts nothing and sends nothing.
 
@@ -225,6 +243,8 @@ class Model:
         """
         if self.wire is not None and not isinstance(self.wire, str):
             return self.wire.host
+        if self.is_agent:
+            return find_profile(self.name).model_id
         return parse_server_url(self.base_url).netloc if self.base_url else destination(self.name)[0]
 
     @property
@@ -269,6 +289,8 @@ class Model:
         """
         if self.wire is not None and not isinstance(self.wire, str):
             raise BadUsage("A custom endpoint has no list of models.")
+        if self.is_agent:
+            raise BadUsage(f"{self.name} is an agent, which has no list of models.")
         return self._fetch_models()
 
     def prices_of(self, models: Iterable[str]) -> list[ModelPrice]:

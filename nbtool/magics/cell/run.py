@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from nbtool.blocks.sanitize import one_line
+from nbtool.chat.agent_turns import check_agent_approvals
 from nbtool.chat.chat import Chat, TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
 from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, TurnOperation
@@ -70,6 +71,7 @@ def _run(  # noqa: PLR0913 - everything a cell has
     former, put_back = (chat.model, chat.options), names.checkpoint(chat)
     with _restore_when_refused(names, chat):
         configure(chat, names, flags, body)
+        check_agent_approvals(chat.model, flags.approve)
         cell = turn_cell_id(shell, lambda: notebook.path)
         settings = replace(turn_settings(chat, flags), typed=flags.typed, cell_id=cell)
         turn = chat.compose(

@@ -15,6 +15,7 @@ from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.commands.context import CommandContext, describe_maps, format_sentences, format_table
 from nbtool.magics.commands.files.recordings import describe_recording
 from nbtool.magics.commands.serve import describe_client
+from nbtool.magics.commands.state.agents import describe_agent, list_agents
 from nbtool.magics.commands.state.doctor import doctor
 from nbtool.magics.commands.state.model_table import list_models
 from nbtool.magics.commands.state.tool_gates import describe_gates
@@ -29,6 +30,7 @@ from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.store import MAX_BYTES
 from nbtool.tools.variables.turn_results import describe_oversized
 from nbtool.tools.variables.variable import Variable
+from nbtool.wire.agents.profiles import PROVIDER
 from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, name_definition
 from nbtool.wire.providers.providers_toml import SETTINGS_FILE
 from nbtool.wire.transport.traffic import HostTraffic, totals
@@ -76,6 +78,7 @@ def status(context: CommandContext, args: list[str]) -> str:
         ("model", f"{chat.model.name} ({chat.model.reason})"),
         *_way_back(context),
         ("host", _host(chat)),
+        *describe_agent(chat),
         *_history_host(chat),
         *_forced_settings(chat),
         ("tools", _tool_names(chat)),
@@ -103,10 +106,13 @@ def status(context: CommandContext, args: list[str]) -> str:
 def models(context: CommandContext, args: list[str]) -> str:
     """List the models of the provider: `models [PATTERN]`.
 
-    Each by the name that `-m` takes, with price, context and abilities.
+    Each by the name that `-m` takes, with price, context and abilities. `models acp` lists the agents of this machine,
+    as does `models` in a chat that has one.
     """
     if len(args) > 1:
         raise BadUsage("%chat models takes at most one pattern.", fix="For example `%chat models *mini*`.")
+    if context.chat.model.is_agent or args == [PROVIDER]:
+        return list_agents()
     return list_models(context.chat.model, args[0] if args else "", context.kernel.model_list)
 
 
