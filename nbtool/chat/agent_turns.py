@@ -26,8 +26,6 @@ from nbtool.wire.agents.limits import AgentLimits
 from nbtool.wire.agents.session_record import SessionRecord, forget_sessions
 from nbtool.wire.base import Endpoint
 
-ANSWERS_CELLS = "An agent answers the turns of a chat, one after the other, and {what}."
-
 _hosts: WeakKeyDictionary[ChatBase, AgentHost] = WeakKeyDictionary()
 """The agents of the chats that have one; a fork of a chat has none."""
 
@@ -137,7 +135,7 @@ def refuse_agent(model: Model, what: str) -> None:
         BadUsage: it is one; `what` says what an agent is not for.
     """
     if model.is_agent:
-        raise BadUsage(ANSWERS_CELLS.format(what=what), fix="Choose a model.")
+        raise BadUsage(f"{model.name} is an agent, which {what}.", fix="Choose a model.")
 
 
 def _is_partial(operation: Rerun) -> bool:

@@ -81,7 +81,7 @@ class BatchMaker:
         backoff: SharedBackoff | None = None,
         **map_options: Any,
     ) -> None:
-        refuse_agent(chat.model, "has no part in `chat.map`")
+        refuse_agent(chat.model, "answers no prompts of `chat.map`")
         self.plan = MapSettings.of(map_options)
         self.arguments = {"as_": as_, "options": options, "approver": approver or chat.approver}
         self.settings = settings or TurnSettings()

@@ -76,7 +76,7 @@ def subchat(
         fresh.limits = bounds
         own = model.plugins if isinstance(model, Chat) else ()
         fresh.plugins = _merge_plugins(own, current_call().runtime.plugins)
-        refuse_agent(fresh.model, "has no part in sub-chats")
+        refuse_agent(fresh.model, "cannot be a sub-chat")
         check_question(fresh.model)
         return _answer_text(await _run_subchat(fresh, question, current_call()))
 

@@ -151,7 +151,7 @@ def test_a_session_goes_on_with_the_turns_that_it_has_seen_and_with_no_others(
     prompts = ["".join(block["text"] for block in one["prompt"]) for one in requests(log, "session/prompt")]
     assert len(requests(log, "session/new")) == 2
     assert ("First." in prompts[1], "Second." in prompts[1]) == (False, True)
-    assert ("First." in prompts[2], "Second." in prompts[2], "Answer 1." in prompts[2]) == (True, False, True)
+    assert ("First." in prompts[2], "Second." in prompts[2], "Answer 0." in prompts[2]) == (True, False, True)
 
 
 @pytest.mark.promise("agent-environment")

@@ -20,10 +20,7 @@ from nbtool.wire.base import ToolSpec
 
 RESUMED = "{label} goes on with its session {session}."
 LOADED = "{label} goes on with its session {session}, which it has read again."
-OTHER_VERSION = (
-    "{label} is {command} {version}; what is said here of its tools was tried with {tested}. It may still call the"
-    " notebook's tools only."
-)
+OTHER_VERSION = "{label}: {command} is version {version} here; {tested} was tried."
 REPEATED = "{label} has a new session, which got the conversation so far as a transcript."
 
 

@@ -30,7 +30,7 @@ from nbtool.wire.agents.mapping import (
     session_params,
 )
 from nbtool.wire.agents.process import AgentProcess, one_line
-from nbtool.wire.agents.profiles import LEVEL, SERVER_NAME, AgentProfile
+from nbtool.wire.agents.profiles import SERVER_NAME, AgentProfile
 from nbtool.wire.agents.relay import ToolRelay
 from nbtool.wire.agents.settings import AgentCommand, agent_folder
 from nbtool.wire.base import ToolSpec
@@ -305,7 +305,7 @@ class AgentSession:
 
     def _login_error(self, error: AgentError) -> AuthenticationFailed:
         fix = f"Run `{self.profile.log_in}` in a terminal and log in there; nbtool has no part in it."
-        return AuthenticationFailed(str(error), fix=fix)
+        return AuthenticationFailed(f"{error.message.removesuffix('.')}.", fix=fix)
 
     def _notify(self, method: str, params: Json) -> None:
         if self._connection:
@@ -389,7 +389,7 @@ class AgentSession:
         if self.error:
             return
         self.error = AgentStopped(
-            f"{self.profile.label} {what}, and was stopped: it may call the notebook's tools only ({LEVEL}).",
+            f"{self.profile.label} {what}, and was stopped: it may call the notebook's tools, and nothing else.",
             fix="What it did before by itself is not undone.",
         )
         self._notify("session/cancel", {"sessionId": self.session_id})
