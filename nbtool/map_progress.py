@@ -32,7 +32,7 @@ class MapProgress:
     numbers of answers that a limit cut short, by the reason. `max_tokens` and `max_usd` are the budget of the map, if
     it has one. `per_minute` is None while too little is known, `wait_seconds` are those until the provider is asked
     again. `reason` says why it was stopped, and is empty if a person did; `continue_fix` is what can be done
-    then.
+    then. `note` says of a running map how far its provider is.
     """
 
     usage: Usage
@@ -57,6 +57,7 @@ class MapProgress:
     failure_rows: tuple[tuple[int, ...], ...] = ()
     unknown: int = 0
     continue_fix: str = CONTINUE_FIX
+    note: str = ""
 
     @property
     def done(self) -> int:

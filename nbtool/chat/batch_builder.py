@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.earlier_maps.lost_turns import CLOCK_SECONDS, LostTurns, find_completed
 from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex
@@ -23,6 +24,7 @@ from nbtool.chat.batch_worker import answer_chunk
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.chat_description import describe_chat
 from nbtool.chat.journal.storage import is_in_memory
+from nbtool.chat.provider_batches import check_batch, make_provider_source
 from nbtool.errors import BadUsage
 from nbtool.ids import new_id
 from nbtool.map_progress import CONTINUE_FIX
@@ -120,13 +122,19 @@ class _Batches:
         self._chat = chat
         self.maker = BatchMaker(chat, **options)
         self._description: Sealed | None = None
+        if self.maker.plan.batch:
+            check_batch(self.maker, self._chat)
         if self.maker.plan.on is not None:
             self._description = self._describe()
             self.maker.before_reading = self.take_worker_turns
 
     def make(self, prompts: PromptSet, acted_turns: Mapping[int, str] = EMPTY) -> Batch:
         """Create a batch without starting it; `acted_turns` as in `BatchMaker.batch`."""
-        source = self._source(self._description) if self._description else None
+        source: AnswerSource | None = None
+        if self._description:
+            source = self._source(self._description)
+        elif self.maker.plan.batch:
+            source = make_provider_source(self.maker)
         return self.maker.batch(prompts, source, acted_turns)
 
     def take_worker_turns(self, since: float = 0.0) -> None:

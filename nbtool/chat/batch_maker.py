@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
@@ -35,7 +35,7 @@ from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import as_message
 from nbtool.chat.rerun.operations import Resume
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn_composition import compose_turn
+from nbtool.chat.turn_composition import capture_request, compose_turn
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.clock import monotonic
 from nbtool.errors import BadUsage, JournalError, MissingKey
@@ -46,6 +46,7 @@ from nbtool.threads.caller_thread import CallerThread
 from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.execution.executor_tools import ExecutorTools
 from nbtool.tools.toolset import Toolset
+from nbtool.wire.base import Endpoint, Request
 from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 
 EMPTY: Mapping[Any, Any] = MappingProxyType({})
@@ -99,6 +100,8 @@ class BatchMaker:
             _require_price(limit, own.model)
         if self.plan.prices:
             _check_names(self.plan.prices, own.model)
+        if self.plan.batch:
+            limit, self.settings = None, replace(self.settings, stream=False)  # it is applied before, to all lines
         own.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.plugins]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
@@ -131,6 +134,27 @@ class BatchMaker:
     def read(self, turn: Turn) -> Any:
         """Return the value of a completed turn; raises as `answer_value`."""
         return answer_value(turn, as_=self.arguments["as_"])
+
+    def capture(self, one: PromptItem, key: str) -> Coroutine[Any, Any, Request]:
+        """Return the work that returns the request of a prompt as its turn would send it."""
+        fork = self.chat.fork(chat_id=self.chat.chat_id)
+        settings = replace(self.settings, cell_id=key, typed="")
+        return capture_request(fork, one.prompt, settings=settings, **self.arguments)
+
+    def prepare_reply(
+        self,
+        one: PromptItem,
+        key: str,
+        caller_thread: CallerThread,
+        replace_endpoint: Callable[[Endpoint], Endpoint],
+    ) -> Turn:
+        """Return the turn of a prompt whose reply is there: its endpoint yields that, and is not asked again."""
+        fork = self.chat.fork(chat_id=self.chat.chat_id)
+        turn = self._compose(fork, one, key, caller_thread, (), fork.plugins, replace_endpoint)
+        if turn.answer:
+            turn.answer.retries = 0
+        self._results.begin(turn, fork.variables)
+        return turn
 
     def batch(
         self, prompts: PromptSet, source: AnswerSource | None = None, acted_turns: Mapping[int, str] = EMPTY
@@ -204,7 +228,7 @@ class BatchMaker:
         self._results.begin(turn, fork.variables)
         return turn
 
-    def _compose(
+    def _compose(  # noqa: PLR0913 - what a turn is composed of
         self,
         fork: ChatBase,
         one: PromptItem,
@@ -212,11 +236,19 @@ class BatchMaker:
         caller_thread: CallerThread,
         versions: Sequence[Turn],
         plugins: list[object],
+        replace_endpoint: Callable[[Endpoint], Endpoint] | None = None,
     ) -> Turn:
         fork.plugins = plugins  # the retries are last: nothing else delays a request that was allowed
         settings = replace(self.settings, cell_id=key, typed="")  # the prompts of a map are made of data
         if not versions:
-            return compose_turn(fork, one.prompt, settings=settings, caller_thread=caller_thread, **self.arguments)
+            return compose_turn(
+                fork,
+                one.prompt,
+                settings=settings,
+                caller_thread=caller_thread,
+                replace_endpoint=replace_endpoint,
+                **self.arguments,
+            )
         tree: Tree[Turn] = Tree()
         node = tree.node_for_cell(key)
         for version in reversed(versions):
@@ -241,7 +273,7 @@ class BatchMaker:
         if self.reads_journal:
             if self.key.is_comparable:
                 has_tools = bool(self.chat.tools.tools())
-                claim.take(self.key.chat_id, keys, journal().path if has_tools else None)
+                claim.take(self.key.chat_id, keys, journal().path if has_tools or self.plan.batch else None)
             if before_reading := self.before_reading:
                 self.before_reading = None  # once in a map: what its own workers do, they return
                 before_reading()

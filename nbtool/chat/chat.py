@@ -342,12 +342,17 @@ class Chat(ChatBase):
         - `on=None`: runs whole turns there: a Dask client, or a pool of processes
         - `chunk=20`: prompts of one task there; their answers arrive together
         - `send_key=False`: send the literal key of the chat there
+        - `batch=None`: with "provider", hand the prompts over as batches of their provider, for prompts without tools
 
         With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
         with the key that each worker finds. A prompt is sent again if its worker is lost, unless a call has started.
         A map on a Dask client first takes from the journals of its workers what they did for a process that was killed.
         What their gates ask is decided here, by the `approver`, which is not sent. Of `per_minute` each task has an
         equal share, so fewer requests are sent while some have ended.
+
+        With `batch="provider"` (OpenAI, Anthropic, Google) the provider answers within a day, mostly at half the price.
+        A later map takes over a batch whose process has ended. Of `tokens` and `usd` each prompt takes an estimate
+        before it is handed over; `batch.remains` says what could not be deleted at the provider.
 
         A busy or unreachable provider makes all prompts wait together, an error 500 only its own prompt. A request that
         was refused is sent again as it was: no tool runs again.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -46,6 +47,10 @@ NO_REPLY: Mapping[str, str] = {
 """Replaces a missing reply in the history, by the status of its turn."""
 
 
+DATE_NOTE = re.compile(rb"<date>Today is [^<]{1,80}\.</date>")
+"""The date in an encoded request."""
+
+
 def system_prompt(own: str, rules: str) -> str:
     """Join the user's system text and the rules of the tools, in this order."""
     return "\n\n".join(part for part in (own.strip(), rules.strip()) if part)
@@ -56,6 +61,11 @@ def with_date(prompt: Message, history: Sequence[Message]) -> Message:
     date = DateText(f"\n\n<date>Today is {_today()}.</date>")
     dates = [part for message in history for part in message.parts if isinstance(part, DateText)]
     return prompt if dates[-1:] == [date] else prompt.with_parts([*prompt.parts, date])
+
+
+def without_date(request: bytes) -> bytes:
+    """Return an encoded request without the date that `with_date` has added: it is the same one on another day."""
+    return DATE_NOTE.sub(b"", request)
 
 
 def with_context(prompt: Message, exposed: Mapping[str, str], history: Sequence[Message] = ()) -> Message:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -75,10 +75,12 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
     settings: TurnSettings | None = None,
     caller_thread: CallerThread | None = None,
     may_fetch: bool = True,
+    replace_endpoint: Callable[[Endpoint], Endpoint] | None = None,
 ) -> Turn:
     """Return a turn that has not started, so that listeners can be added first. Raises: as `Chat.start`.
 
     Where no model is named, the default is chosen among those that its provider lists, if it `may_fetch` the list.
+    `replace_endpoint` returns the one that the turn uses in place of that of the model.
     """
     check_idle(chat)
     chosen = settings or TurnSettings()
@@ -97,7 +99,8 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
     model_name = chat.recorder.model_name(chat.model, chosen.replay)
     retries = next((one for one in chat.plugins if isinstance(one, Retries)), None)  # of a map
     endpoint = chat.recorder.endpoint(chat.model, chosen.replay, retries)
-    run = TurnRun(chat, endpoint, _options(chat, endpoint, options), chosen, plan)
+    combined = _options(chat, endpoint, options)
+    run = TurnRun(chat, replace_endpoint(endpoint) if replace_endpoint else endpoint, combined, chosen, plan)
     check_agent_turn(endpoint, chosen.operation, run.options)
     if chat.recorder.mode_for(chosen.replay).value == "off":  # else the turn itself looks for a recorded one first
         run.check_recipient(plan or run.place())
@@ -124,6 +127,11 @@ def rehearse_turn(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> Re
         NbtoolError: a plugin blocked the request.
     """
     refuse_agent(chat.model, "sends no request that could be shown")
+    return run_sync(capture_request(chat, prompt, **kwargs))
+
+
+def capture_request(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> Coroutine[Any, Any, Request]:
+    """Return the work that returns what `rehearse_turn` does, for nbtool's loop. Raises as that."""
     turn = compose_turn(chat, prompt, may_fetch=False, **kwargs)
     endpoint = chat.model.endpoint()
     if not isinstance(endpoint, PreviewableEndpoint):
@@ -137,12 +145,16 @@ def rehearse_turn(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> Re
     plan = run.place()
     if plan.carry_over.runs_calls:
         raise BadUsage("This runs calls before its first request, so the request cannot be shown in advance.")
-    with masking(chat.plugins):
-        engine, _ = run.engine(turn, plan, _discard)
-    outcome = run_sync(engine.run())
-    if not preview.request.path and outcome.error:
-        raise outcome.error  # a plugin blocked the request
-    return preview.request
+
+    async def capture() -> Request:
+        with masking(chat.plugins):
+            engine, _ = run.engine(turn, plan, _discard)
+            outcome = await engine.run()
+        if not preview.request.path and outcome.error:
+            raise outcome.error  # a plugin blocked the request
+        return preview.request
+
+    return capture()
 
 
 def _options(chat: ChatBase, endpoint: Endpoint, own: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -191,6 +191,13 @@ class Budget:
                 self._raise_limit()
             self._reserved[turn.turn_id] = self._estimate(size, turn)
 
+    @property
+    def room(self) -> tuple[float, float]:
+        """The tokens and the US dollars that are left, without what requests under way may use."""
+        tokens, dollars = (float(sum(amounts)) for amounts in zip((0.0, 0.0), *self._reserved.values(), strict=True))
+        limit_tokens, limit_dollars = self._limits
+        return limit_tokens - self.spent.total_tokens - tokens, limit_dollars - self.cost - dollars
+
     def require_price(self, model: str, abilities: frozenset[str], *, provider: str = "") -> None:
         """Reject a model of unknown price if the budget is in dollars.
 

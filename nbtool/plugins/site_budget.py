@@ -6,6 +6,7 @@ only where it is higher.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
@@ -52,6 +53,11 @@ class SiteBudget(Budget):
                 "Nothing was sent.",
                 fix=NO_PRICE_FIX.format(name=f"{turn.host}/{turn.model}"),
             )
+
+    def listed_cost_function(self, host: str, model: str) -> Callable[[Usage], float] | None:
+        """Return what a reply of a model costs at the policy's own prices, the highest of its files; None without."""
+        prices = [Price(**rule.model_dump()) for rule in site_policy().prices(host, model) if rule]
+        return (lambda usage: max(price.cost_of(usage) for price in prices)) if prices else None
 
     def _estimated_cost(self, usage: Usage, turn: TurnContext) -> float:
         return self._site_cost(usage, turn) or 0.0

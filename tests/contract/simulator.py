@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from nbtool import Chat
+from tests.contract.batches import Batches, answer_batch_request
 from tests.contract.dialects import Answer, Call, encode, find_dialect
 
 MODEL = "tiny"
@@ -132,7 +133,9 @@ class Provider:
     unexpected: list[str] = field(default_factory=list)
     models: tuple[str, ...] = (MODEL,)
     pages: dict[str, Body] = field(default_factory=dict)
+    batches: Batches = field(default_factory=Batches)
     port: int = 0
+    has_come: threading.Condition = field(default_factory=threading.Condition)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _repeated: ScriptedStep | None = None
     _gates: list[Gate] = field(default_factory=list)
@@ -181,6 +184,11 @@ class Provider:
             return Refusal(400, "this request is not in the script of the test")
         return step(request) if callable(step) else step
 
+    def wait_for(self, is_there: Callable[[], bool]) -> None:
+        """Wait until something has come; every request about batches is a reason to look again."""
+        with self.has_come:
+            assert self.has_come.wait_for(is_there, WAIT_SECONDS), "what was waited for did not come"
+
     def open_gates(self) -> None:
         """Let everything go that is held."""
         for gate in self._gates:
@@ -227,8 +235,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
     def do_GET(self) -> None:
-        provider = self.server.provider
-        provider.others.append(self._request())
+        provider, request = self.server.provider, self._request()
+        provider.others.append(request)
+        if self._answer_batch(request):
+            return
         if page := provider.pages.get(self.path):
             self._begin(page.status, {"Content-Type": page.content_type, **page.headers})
             self.wfile.write(page.content)
@@ -241,6 +251,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         provider, request = self.server.provider, self._request()
+        if self._answer_batch(request):
+            provider.others.append(request)
+            return
         dialect = find_dialect(request.path)
         if not dialect:
             provider.others.append(request)
@@ -258,6 +271,25 @@ class _Handler(BaseHTTPRequestHandler):
                 case _:
                     self._reply(dialect, request, step)
 
+    def do_DELETE(self) -> None:
+        request = self._request()
+        self.server.provider.others.append(request)
+        if not self._answer_batch(request):
+            self._send(404, {"error": {"message": "there is nothing here"}})
+
+    def _answer_batch(self, request: Request) -> bool:
+        """Answer a request about batches or files."""
+        if (answer := answer_batch_request(self.server.provider, request)) is None:
+            return False
+        with self.server.provider.has_come:
+            self.server.provider.has_come.notify_all()
+        status, body = answer
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        with suppress(OSError):  # a client that has gone
+            self._begin(status, {"Content-Type": "application/json", "Content-Length": str(len(content))})
+            self.wfile.write(content)
+        return True
+
     def _request(self) -> Request:
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         return Request(self.command, self.path, dict(self.headers.items()), content)
@@ -265,7 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _reply(self, dialect: str, request: Request, step: Any) -> None:
         gate = step if isinstance(step, Gate) else None
         is_stream = ":stream" in request.path or request.json.get("stream") is True
-        chunks = encode(dialect, gate.answer if gate else _answer(step), is_stream=is_stream)
+        chunks = encode(dialect, gate.answer if gate else as_answer(step), is_stream=is_stream)
         self._begin(200, {"Content-Type": "text/event-stream" if is_stream else "application/json"})
         middle = len(chunks) // 2
         for at, chunk in enumerate(chunks):
@@ -287,7 +319,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-def _answer(step: Any) -> Answer:
+def as_answer(step: Any) -> Answer:
+    """Return a step of a script as the answer that it stands for."""
     if isinstance(step, Answer):
         return step
     parts = [step] if isinstance(step, str | Call) else list(step)

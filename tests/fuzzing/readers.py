@@ -81,6 +81,7 @@ from nbtool.wire.agents.mapping import (
 from nbtool.wire.agents.process import describe_end
 from nbtool.wire.agents.profiles import find_profile, is_agent_id
 from nbtool.wire.arguments import single_object
+from nbtool.wire.batches.batch_api import error_of_line
 from nbtool.wire.dialects.call_ids import safe_tool_name
 from nbtool.wire.dialects.gemini.contents import is_signed
 from nbtool.wire.dialects.usage_fields import MAX_MODEL_NAME, CumulativeUsage, count_at
@@ -409,6 +410,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
         lambda text: (is_any_in(("\0a\0b\0",), text), normalized_words(text), list(result_rows(f"[{text}"))),
         [*JSON, *HTML, "b'", "T", ".0", " 00:00:00", "nan", "1e5"],
     ),
+    "error of a line of a batch": (lambda text: error_of_line({"message": text, "code": text}, "here"), JSON),
     "excerpt of a text": (
         lambda text: (excerpt(text, 10, 200), single_line(text), escape(text), line_html(text)),
         HTML,
@@ -437,7 +439,9 @@ EXCLUDED: dict[str, str] = {
          "own_name", "name_collapsed",
          "wire_name", "is_summary", "without_result_images", "counting", "display_widget", "notebook_name",
          "not_on_the_line", "check_agent_approvals", "refuse_agent", "forget_records", "end", "pump_stdin", "skip_line",
-         "make_agent_endpoint", "prompt_params", "session_params"],
+         "make_agent_endpoint", "prompt_params", "session_params",
+         "note_batch", "note_ids", "find_batches", "settle_lines", "forget_batch",
+         "explain_no_batches", "encode_line"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
@@ -460,7 +464,8 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["mount", "unmount", "find_application"], "takes the host and the port of a parsed address"),
     **dict.fromkeys(["check_key", "reply_to"], "takes a request of nbtool itself, to the model in this process"),
     **dict.fromkeys(
-        ["open_store", "report_unrecorded", "compose_turn", "rehearse_turn", "open_in_browser", "publish_status",
+        ["open_store", "report_unrecorded", "compose_turn", "rehearse_turn", "capture_request",
+         "open_in_browser", "publish_status",
          "run_on_tool_loop"],
         "passes a text on, or takes a name of the program itself",
     ),
@@ -469,7 +474,8 @@ EXCLUDED: dict[str, str] = {
     "at_wire": "compares the end of an address that was parsed",
     **dict.fromkeys(["read_body", "read_start", "resolve", "resolve_allowed", "client_for", "connect_error",
          "disconnect_error", "proxy_for", "read_error", "list_prompts", "get_prompt", "list_resources",
-         "read_resource"], "a network"),
+         "read_resource", "get_json", "result_lines"], "a network"),
+    "without_date": "takes a request that nbtool has encoded",
     **dict.fromkeys(["prompt_hash", "prompt_bytes", "stream_prompts"], "takes prompts or a template of the person"),
     "as_texts": "takes the parts of a message that was read",
     **dict.fromkeys(["unfinished_mimebundle", "embedded_turn"],

@@ -59,7 +59,7 @@ class AnswerPort:
 
     Once there is a `stop_reason`, prompts that were not sent get it as their error; `refuse_rest` gives one.
     Questions to the user are asked on the `caller_thread`, as those of a turn here are. `continued` are the versions of
-    turns that go on, by the keys of their prompts, the latest first.
+    turns that go on, by the keys of their prompts, the latest first. `note` shows how far a provider is.
     """
 
     add: Callable[[Answer], None]
@@ -67,6 +67,7 @@ class AnswerPort:
     refuse_rest: Callable[[NbtoolError], None]
     caller_thread: CallerThread
     continued: Mapping[str, Sequence[Turn]] = field(default_factory=dict)
+    note: Callable[[str], None] = lambda _: None
 
 
 class AnswerSource(Protocol):
@@ -77,3 +78,10 @@ class AnswerSource(Protocol):
 
     def stop(self) -> None:
         """Begin no further prompt, and cancel the running ones; on nbtool's background loop."""
+
+    async def clean_up(self) -> None:
+        """Forget elsewhere what is answered and stored here."""
+
+    @property
+    def remains(self) -> Sequence[str]:
+        """What remains elsewhere after that, in words."""

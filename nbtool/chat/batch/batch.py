@@ -28,7 +28,7 @@ from nbtool.errors import BadUsage, Cancelled, LimitReached, NbtoolError
 from nbtool.map_progress import MapState
 from nbtool.messages import Usage
 from nbtool.threads.caller_thread import CallerThread
-from nbtool.threads.loop import POLL_SECONDS, background_loop
+from nbtool.threads.loop import POLL_SECONDS, background_loop, run_sync
 from nbtool.threads.threadless import new_queue
 
 
@@ -101,6 +101,16 @@ class Batch:
     def wait_seconds(self) -> float:
         """Seconds until the provider is asked again."""
         return self._backoff.remaining
+
+    @property
+    def remains(self) -> tuple[str, ...]:
+        """What remains of the prompts and answers at the provider of `batch="provider"`, in words."""
+        return tuple(self._driver.source.remains) if self._driver.source else ()
+
+    def clean_up(self) -> None:
+        """Have the provider delete what is stored here, where the answers are written elsewhere first."""
+        if self._driver.source and self._driver.is_part:
+            run_sync(self._driver.source.clean_up())
 
     def is_unsent(self, answer: Answer) -> bool:
         """Whether a prompt was not sent, or not answered, because the batch was stopped."""
@@ -227,8 +237,17 @@ class Batch:
     async def _run_all(self) -> None:
         continued = await self._take_known()
         if self._driver.source:
-            port = AnswerPort(self._receive, lambda: self._stopped, self._refuse_rest, self._caller_thread, continued)
+            port = AnswerPort(
+                self._receive,
+                lambda: self._stopped,
+                self._refuse_rest,
+                self._caller_thread,
+                continued,
+                self._counts.note,
+            )
             await self._driver.source.answer(tuple(self._waiting), port)
+            if not self._driver.is_part:
+                await self._driver.source.clean_up()
             return
         await asyncio.gather(*(self._run_worker() for _ in range(min(self._settings.concurrency, len(self._waiting)))))
 

@@ -50,6 +50,7 @@ class MapCounts:
         self._answered = self._failed = self._answered_before = self._unsent = self._undecided = self._acted = 0
         self._unknown = 0
         self._approver_error = ""
+        self._note = ""
         self._failures: dict[str, int] = {}
         self._rows: dict[str, list[int]] = {}
         self._cut: Counter[EndReason] = Counter()
@@ -61,6 +62,10 @@ class MapCounts:
     def begin(self) -> None:
         """Measure time from now on."""
         self._window_start = self._start = self._clock()
+
+    def note(self, text: str) -> None:
+        """Show a text beside the counts, such as the state of a batch at the provider; empty removes it."""
+        self._note = text
 
     def add_answer(self, answer: Answer, *, is_unsent: bool = False) -> None:
         """Count one prompt by its answer: also what cut that short, and the row of one that failed."""
@@ -147,6 +152,7 @@ class MapCounts:
                 self._max_usd,
                 tuple(tuple(self._rows.get(message, ())) for message in self._failures),
                 self._unknown,
+                note=self._note if state == "running" else "",
             )
 
     def _note_row(self, message: str, row: int) -> None:

@@ -53,6 +53,7 @@ def status_line(progress: MapProgress) -> str:
         count_of(tokens, "token") if tokens else "",
         _cost_text(progress.usage),
         f"waiting {progress.wait_seconds:.0f} s for the provider" if is_waiting else "",
+        progress.note,
     ]
     return ", ".join(part for part in parts if part)
 

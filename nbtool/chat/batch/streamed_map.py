@@ -23,6 +23,9 @@ from nbtool.messages import Usage
 CHUNK = 1_000
 """Prompts in memory at a time; the next ones are read when all of them are answered."""
 
+PROVIDER_CHUNK = 50_000
+"""The same for `batch="provider"`: as many as a provider takes at a time."""
+
 CHUNK_BYTES = 32 * 1024 * 1024
 """Bytes of prompts in memory at a time: of longer ones fewer are read, at least one."""
 
@@ -44,7 +47,7 @@ class MapTotals:
     be asked or the approver failed, the first time by `approver_error`; of the `acted` ones another call ran.
     `failures` are the first distinct messages of failed prompts with their numbers, `failure_rows` the first rows of
     each, `other_failures` the number of all others. `cut` are the numbers of answers that a limit cut short, by the
-    reason; `max_tokens` and `max_usd` the budget.
+    reason; `max_tokens` and `max_usd` the budget. `remains` is what is left at the provider of `batch="provider"`.
     """
 
     answered: int = 0
@@ -61,6 +64,7 @@ class MapTotals:
     cut: tuple[tuple[EndReason, int], ...] = ()
     max_tokens: int | None = None
     max_usd: float | None = None
+    remains: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return status_line(
@@ -112,6 +116,7 @@ class _StreamedMap:
         self, sink: AnswerSink, make_batch: MakeBatch, take_lost: TakeLost, continue_fix: str, settings: MapSettings
     ) -> None:
         self._sink, self._make_batch, self._take_lost = sink, make_batch, take_lost
+        self._chunk = PROVIDER_CHUNK if settings.batch else CHUNK
         self._totals = MapTotals(max_tokens=settings.tokens, max_usd=settings.usd)
         self._batch: Batch | None = None
         self._is_stopped = False
@@ -127,7 +132,7 @@ class _StreamedMap:
         error: BaseException | None = None
         try:
             with self._display.waiting() as poll:
-                for chunk in _chunks(items):
+                for chunk in _chunks(items, self._chunk):
                     self._answer_chunk(chunk, poll)
                     del chunk  # not in memory while the next ones are read
         except BaseException as raised:
@@ -168,6 +173,8 @@ class _StreamedMap:
         except BaseException as error:
             self._end_early(batch, written, writes_rest=isinstance(error, KeyboardInterrupt))
             raise
+        else:
+            self._clean_up(batch)
         finally:
             self._end_batch(batch)
         if batch.stop_reason:
@@ -182,6 +189,7 @@ class _StreamedMap:
             if writes_rest:
                 self._write(batch, [one for one in answers if one.index not in written], written)
                 is_complete = True
+                self._clean_up(batch)
         finally:
             if not is_complete and (expect_recovery := getattr(self._sink, "expect_recovery", None)):
                 expect_recovery()
@@ -214,6 +222,11 @@ class _StreamedMap:
             self._garbage_bytes = 0
             gc.collect()
 
+    def _clean_up(self, batch: Batch) -> None:
+        """Have the provider of the batch delete what is written now."""
+        batch.clean_up()
+        self._totals.remains += batch.remains
+
     def _begin_batch(self, chunk: Sequence[PromptItem], turns: Mapping[int, str]) -> Batch:
         batch = self._make_batch(chunk, turns)
         with self._lock:
@@ -244,14 +257,14 @@ class _StreamedMap:
         return batch.wait_seconds if batch else 0.0
 
 
-def _chunks(items: Iterable[PromptItem]) -> Iterator[list[PromptItem]]:
+def _chunks(items: Iterable[PromptItem], count: int) -> Iterator[list[PromptItem]]:
     """Yield prompts, as many at a time as may be in memory."""
     chunk: list[PromptItem] = []
     size = 0
     for one in items:
         chunk.append(one)
         size += prompt_bytes(one.prompt)
-        if len(chunk) == CHUNK or size >= CHUNK_BYTES:
+        if len(chunk) == count or size >= CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:

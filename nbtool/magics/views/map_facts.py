@@ -61,7 +61,7 @@ def _label(progress: MapProgress) -> str:
 def _running_facts(progress: MapProgress) -> dict[MapFactKind, str]:
     wait = progress.wait_seconds
     return {
-        "wait": f"waiting {wait:.0f} s for the provider" if wait >= MIN_WAIT_SECONDS else "",
+        "wait": f"waiting {wait:.0f} s for the provider" if wait >= MIN_WAIT_SECONDS else progress.note,
         "rate": _rate(progress.per_minute),
         "left": _time_left(progress.seconds_left),
     }

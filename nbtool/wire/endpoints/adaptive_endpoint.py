@@ -129,12 +129,12 @@ class AdaptiveEndpoint:
     @property
     def dialect(self) -> str:
         """The dialect of the next request."""
-        return self._adapted.dialect
+        return self.adapted.dialect
 
     @property
     def abilities(self) -> frozenset[str]:
         """The abilities of the model's provider, without what the model refused."""
-        adapted = self._adapted
+        adapted = self.adapted
         can_search = not self._through_prompt and find_dialect(adapted.dialect).search_tool
         return adapted.abilities if can_search else adapted.abilities - {TOOL_SEARCH}
 
@@ -231,7 +231,7 @@ class AdaptiveEndpoint:
         return _adaptations[key]
 
     @property
-    def _adapted(self) -> HttpEndpoint:
+    def adapted(self) -> HttpEndpoint:
         """The native endpoint with the dialect and the abilities that the model accepts."""
         adaptation, native = self._adaptation, self.native
         if adaptation.wire and adaptation.wire != native.dialect and self.may_change_wire:
@@ -245,7 +245,7 @@ class AdaptiveEndpoint:
         return self.always_prompted or "tools" not in self.native.abilities or self._adaptation.is_prompted
 
     def _endpoint(self, prompt: Prompt) -> HttpEndpoint:
-        adapted = self._adapted
+        adapted = self.adapted
         if not self._through_prompt:
             return adapted
         self.offered.update(tool.name for tool in prompt.tools)
@@ -270,7 +270,7 @@ class AdaptiveEndpoint:
 
         `dialects` are those that this request was sent in.
         """
-        adaptation, native = self._adaptation, self._adapted
+        adaptation, native = self._adaptation, self.adapted
         if prompt.is_final and not self._through_prompt and not adaptation.needs_choice and is_choice_refused(error):
             self._remember(replace(adaptation, needs_choice=True))
             return NEEDS_CHOICE.format(model=self.model)
@@ -309,7 +309,7 @@ class AdaptiveEndpoint:
         if not end.native or is_replayable(end.native):
             return False
         self._remember(replace(adaptation, has_lost_reasoning=True))
-        return NO_ENCRYPTED_REASONING not in self._adapted.abilities
+        return NO_ENCRYPTED_REASONING not in self.adapted.abilities
 
     def _is_wire_refused(self, error: ProviderError | Unsupported, dialect: Dialect) -> bool:
         if not (self.may_change_wire and dialect.beside):

@@ -55,6 +55,7 @@ class ModelData:
     shutdowns: tuple[Shutdown, ...]
     thinks_by_default: re.Pattern[str]
     searches_tools: dict[str, re.Pattern[str]]
+    batch_prices: dict[str, float]
 
 
 @cache
@@ -70,7 +71,8 @@ def model_data() -> ModelData:
         for row in data["shutdowns"]
     )
     searches = {name: re.compile(pattern) for name, pattern in data["searches_tools"].items()}
-    return ModelData(data["date"], defaults, shutdowns, re.compile(data["thinks_by_default"]), searches)
+    factors = {name: part for name, part in data["batch_prices"].items() if isinstance(part, float)}
+    return ModelData(data["date"], defaults, shutdowns, re.compile(data["thinks_by_default"]), searches, factors)
 
 
 def find_shutdown(provider: str, model: str) -> Shutdown | None:

@@ -89,6 +89,14 @@ class ChunkSource:
                 await self.questions.close()
             await asyncio.to_thread(self.engine.close)
 
+    async def clean_up(self) -> None:
+        """Do nothing: workers keep no answers."""
+
+    @property
+    def remains(self) -> Sequence[str]:
+        """What remains elsewhere: nothing."""
+        return ()
+
     def stop(self) -> None:
         """Send no further chunk, and ask the running ones to stop."""
         if not self._stop.is_set():

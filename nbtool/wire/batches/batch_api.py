@@ -1,0 +1,224 @@
+"""What the batch endpoints of all providers have in common: lines that are sent, states, and results of lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, Literal, Protocol
+
+from nbtool.errors import InvalidReply, ModelNotFound, ProviderError, Unsupported, WireError
+from nbtool.wire.base import Request
+from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, parse
+from nbtool.wire.framing.provider_errors import provider_error
+from nbtool.wire.transport.http_endpoint import HttpEndpoint
+from nbtool.wire.transport.request.body_encoding import encode_body
+from nbtool.wire.transport.server_requests import ServerRequest, download, fetch_json
+
+BatchStatus = Literal["queued", "running", "cancelling", "completed", "failed", "expired", "cancelled"]
+
+MAX_ID = 64
+"""Characters of the id of a line: Anthropic takes no more."""
+
+MAX_LISTED = 100
+"""Batches of the latest ones that are looked at for one whose creation was interrupted."""
+
+MAX_DIGITS = 18
+"""Digits of a count."""
+
+JSON_HEADERS = {"content-type": "application/json"}
+
+_NO_SUCH_PATH = frozenset({404, 405, 501})
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """One request of a batch, encoded: its id, and its bytes in the form of the provider."""
+
+    line_id: str
+    content: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBatch:
+    """A batch at its provider.
+
+    `tag` is what it was created with, empty where the provider keeps none, and `created` when, in seconds since the
+    epoch. `files` are those that it has at the provider, and `result_files` those with its results. Of `total` lines
+    `done` have ended, as far as the provider says. `reason` is why it failed as a whole.
+    """
+
+    batch_id: str
+    status: BatchStatus
+    total: int = 0
+    done: int = 0
+    reason: str = ""
+    tag: str = ""
+    created: float = 0.0
+    result_files: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it changes no more."""
+        return self.status in {"completed", "failed", "expired", "cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class LineResult:
+    """What came of a line: the `body` of its reply, the `error` of the provider, or that it was not run at all."""
+
+    line_id: str
+    body: dict[str, Any] | None = None
+    error: WireError | None = None
+    unrun: Literal["", "expired", "cancelled"] = ""
+
+
+class BatchApi(Protocol):
+    """The batch endpoints of one provider."""
+
+    @property
+    def max_lines(self) -> int:
+        """The lines of one batch."""
+
+    @property
+    def max_bytes(self) -> int:
+        """The bytes of its lines together."""
+
+    @property
+    def keeps_tags(self) -> bool:
+        """Whether the provider returns the tag of a batch; else it is known by when it was created, and its lines."""
+
+    def line(self, line_id: str, request: Request) -> BatchLine:
+        """Encode one request, which is not streamed."""
+
+    async def upload(self, lines: Sequence[BatchLine], tag: str) -> str:
+        """Upload the lines as a file and return its id; empty where they are sent with `create`.
+
+        Raises:
+            nbtool.wire.transport.server_requests.Undecided: it is not known whether the server has the file.
+            nbtool.errors.WireError: it was refused.
+        """
+
+    async def create(self, lines: Sequence[BatchLine], file_id: str, tag: str) -> ProviderBatch:
+        """Create a batch, which costs from now on.
+
+        Raises:
+            nbtool.wire.transport.server_requests.Undecided: it is not known whether the server has created it.
+            nbtool.errors.WireError: it was refused.
+        """
+
+    async def find(self, batch_id: str) -> ProviderBatch:
+        """Return the state of a batch. Raises a `WireError`."""
+
+    async def list_latest(self) -> list[ProviderBatch]:
+        """Return the latest batches, at most `MAX_LISTED`. Raises a `WireError`."""
+
+    def results(self, batch: ProviderBatch) -> AsyncIterator[LineResult]:
+        """Yield the results of a batch that has ended, in any order; none for lines that the provider lost.
+
+        Raises:
+            nbtool.errors.WireError: they cannot be read.
+        """
+
+    async def cancel(self, batch_id: str) -> None:
+        """Ask the provider to run no more lines of a batch. Raises a `WireError`."""
+
+    async def delete(self, batch: ProviderBatch, uploaded: str) -> list[str]:
+        """Delete what the provider has of a batch that has ended; return what remains there, in words."""
+
+    async def delete_file(self, file_id: str) -> list[str]:
+        """Delete an uploaded file; return what remains there, in words."""
+
+
+def encode_line(line_id: str, request: Request, fields: Mapping[str, Any], name: str) -> BatchLine:
+    """Return a line with other fields beside the body of a request, which stands under a name.
+
+    Raises:
+        nbtool.errors.Unsupported: the request has files of its own.
+    """
+    if request.uploads:
+        raise Unsupported("A request with files cannot be sent in a batch.", fix="Leave out batch=.")
+    body, _ = encode_body(request)
+    head = json.dumps(dict(fields))[:-1]
+    content = b"%s,%s:%s}" % (head.encode(), json.dumps(name).encode(), body)
+    return BatchLine(line_id, content, request.headers)
+
+
+def merged_headers(lines: Sequence[BatchLine]) -> dict[str, str]:
+    """Return the headers that the lines need, for the request that sends them together."""
+    return {**{name: value for line in lines for name, value in line.headers.items()}, **JSON_HEADERS}
+
+
+async def get_json(endpoint: HttpEndpoint, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the JSON object at a path. Raises a `WireError`."""
+    return await fetch_json(endpoint, ServerRequest("GET", path, headers=version_headers(endpoint), query=query or {}))
+
+
+def version_headers(endpoint: HttpEndpoint) -> dict[str, str]:
+    """Return the header without which Anthropic answers nothing."""
+    return {"anthropic-version": "2023-06-01"} if endpoint.dialect == "anthropic" else {}
+
+
+async def result_lines(endpoint: HttpEndpoint, path: str) -> AsyncIterator[dict[str, Any]]:
+    """Download a file of JSON lines and yield its objects; it is on the disk meanwhile, without a name.
+
+    Raises:
+        nbtool.errors.InvalidReply: a line is no JSON object; the ones before it were yielded.
+        nbtool.errors.WireError: the file cannot be read.
+    """
+    with TemporaryFile() as file:
+        await download(endpoint, ServerRequest("GET", path, headers=version_headers(endpoint)), file)
+        file.seek(0)
+        for value in _read_lines(file, endpoint.label):
+            yield value
+
+
+def _read_lines(file: BinaryIO, label: str) -> Iterator[dict[str, Any]]:
+    while line := file.readline(MAX_BODY_BYTES + 1):
+        if not line.strip():
+            continue
+        try:
+            value = parse(line)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise InvalidReply(f"A line of the results of {label} cannot be read.", fix="Map again to read them again.")
+        yield value
+
+
+def error_of_line(payload: Any, label: str, status: int | None = None) -> ProviderError:
+    """Return the error that a provider reports of one line."""
+    return provider_error(payload, status=status, label=label)
+
+
+def explain_no_batches(error: WireError, label: str) -> WireError:
+    """Return the error of a server without batch endpoints as such."""
+    if isinstance(error, ProviderError) and error.status in _NO_SUCH_PATH and not isinstance(error, ModelNotFound):
+        message = f"{label} has no batches here ({error.status})."
+        return error.changed(message=message, fix="Leave out batch=, or check the address.")
+    return error
+
+
+def text_of(value: Any) -> str:
+    """Return a text of an answer; empty for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def number_of(value: Any) -> int:
+    """Return a count of an answer, which Google writes as a text; 0 for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= MAX_DIGITS:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def table_of(value: Any) -> dict[str, Any]:
+    """Return an object of an answer; empty for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list of an answer; empty for anything else."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
