@@ -89,14 +89,14 @@ from nbtool.wire.endpoints.model_endpoint import provider_of
 from nbtool.wire.endpoints.reply_cost import other_model_notice
 from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.framing.value_types import require_object, require_objects
+from nbtool.wire.prompted.bare_calls import find_bare_calls, starts_like_call
 from nbtool.wire.prompted.call_json import match_tool_name
 from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
 from nbtool.wire.prompted.instructions import escape, render_results
 from nbtool.wire.prompted.json_tokens import split_values
 from nbtool.wire.prompted.own_fence import find_own_blocks
-from nbtool.wire.prompted.own_fence_scanner import read_held
+from nbtool.wire.prompted.reading import RunningForms, read_text
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
-from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 from nbtool.wire.prompted.written_calls import find_written_calls
 from nbtool.wire.providers.env_file import read_env_file
 from nbtool.wire.providers.google import vertex_url
@@ -323,9 +323,9 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     ".env file": (_env_file, ["A=", "export ", '"', "'", "#", "\\", "\n", "${"]),
     "prompt that is not the recorded one": (_changed_prompt, ["\n", "\t", " ", "a", "\u202e", "\x1b["]),
     "references in a text": (_either(lambda text: (referenced_names(text), parse(text))), MENTIONS),
-    "calls with the own mark": (_either(lambda text: read_held(text, WORD, None, complete=True)), OWN),
+    "calls with the own mark": (_either(lambda text: read_text(text, RunningForms(WORD), None)), OWN),
     "calls with the own mark of known tools": (
-        _either(lambda text: read_held(text, WORD, frozenset({"f"}), complete=False)),
+        _either(lambda text: read_text(text, RunningForms(WORD), frozenset({"f"}), complete=False)),
         OWN,
     ),
     "a call's arguments": (lambda text: short_arguments(json.dumps({text: [text]})) + long_arguments(text), MENTIONS),
@@ -383,7 +383,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     "arguments of a call": (_either(parse_arguments), JSON),
     "call without marks": (
         _either(
-            lambda text: (starts_like_call(text), parse_undelimited(text), find_call_list(text, 0), split_values(text))
+            lambda text: (starts_like_call(text), find_bare_calls(text), find_call_list(text, 0), split_values(text))
         ),
         [*JSON, "f(", "[f("],
     ),

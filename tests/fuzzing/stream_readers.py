@@ -16,10 +16,10 @@ from nbtool.plugins.privacy import Privacy
 from nbtool.wire import Decoder, ReplyBuilder, find_wire
 from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
 from nbtool.wire.framing.sse import EventParser
-from nbtool.wire.prompted.model_format_scanner import Scanner
 from nbtool.wire.prompted.model_formats import DELIMITERS
-from nbtool.wire.prompted.own_fence_scanner import FencedScanner
 from nbtool.wire.prompted.prompted_wire import PromptedWire
+from nbtool.wire.prompted.reading import RunningForms
+from nbtool.wire.prompted.text_scanner import TextScanner
 from tests.fuzzing.test_fuzz import JSON, MARKDOWN, STREAM, with_errors
 
 Read = Callable[[str], object]
@@ -134,9 +134,9 @@ DIALECTS = ("chat", "responses", "anthropic", "gemini")
 Form = tuple[Callable[[], Fed], list[str], str]
 
 FORMS: dict[str, Form] = {
-    "calls": (lambda: Scanner(names={"f"}), MARKED, "close"),
-    "calls of any name": (Scanner, MARKED, "close"),
-    "calls with the own mark": (lambda: FencedScanner(WORD, {"f"}), OWN, "close"),
+    "calls": (lambda: TextScanner(RunningForms(marks=DELIMITERS, bare=True), {"f"}), MARKED, "close"),
+    "calls of any name": (lambda: TextScanner(RunningForms(marks=DELIMITERS)), MARKED, "close"),
+    "calls with the own mark": (lambda: TextScanner(RunningForms(WORD), {"f"}), OWN, "close"),
     "thinking": (ThinkTagParser, MARKED, "flush"),
     "server-sent events": (lambda: _Bytes(EventParser()), STREAM, "close"),
     **{

@@ -19,10 +19,12 @@ import pytest
 
 from nbtool.errors import InvalidArguments
 from nbtool.wire.prompted.json_repair import parse_object, parse_value
-from nbtool.wire.prompted.model_format_scanner import Scanner
-from nbtool.wire.prompted.own_fence_scanner import FencedScanner
+from nbtool.wire.prompted.marked_blocks import MarkdownPlace, find_marked_blocks
+from nbtool.wire.prompted.model_formats import DELIMITERS
 from nbtool.wire.prompted.prompted_wire import parse_calls
+from nbtool.wire.prompted.reading import RunningForms
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment
+from nbtool.wire.prompted.text_scanner import TextScanner
 
 CORPUS = Path(os.environ.get("NBTOOL_CORPUS") or Path(__file__).parents[3] / "shared/corpus/open")
 
@@ -139,14 +141,7 @@ def test_where_other_clients_make_no_call_we_make_one_only_of_a_whole_call_betwe
     made = [row for row in none if as_read(row)]
 
     assert len(made) <= 5  # their tests offered no such tool, which only `names` can tell
-    assert all(scanner.saw_delimiter for scanner in map(_scanned, made))
-
-
-def _scanned(row: Row) -> Scanner:
-    scanner = Scanner()
-    scanner.feed(row["text"])
-    scanner.close()
-    return scanner
+    assert all(list(find_marked_blocks(row["text"], DELIMITERS, MarkdownPlace())) for row in made)
 
 
 def test_no_call_is_made_of_a_text_that_was_cut() -> None:
@@ -171,12 +166,12 @@ def test_a_call_that_loses_its_end_is_never_read_as_whole() -> None:
 def test_no_character_is_lost_and_no_cut_changes_anything() -> None:
     for row in rows("tool_text"):
         text = row["text"]
-        whole = Scanner()
+        whole = TextScanner(RunningForms(marks=DELIMITERS))
         found = [*whole.feed(text), *whole.close()]
         pieces = row.get("chunks") or [text[at : at + 7] for at in range(0, len(text), 7)]
         if "".join(pieces) != text:
             continue
-        cut = Scanner()
+        cut = TextScanner(RunningForms(marks=DELIMITERS))
         again = [piece for part in pieces for piece in cut.feed(part)] + list(cut.close())
 
         assert _joined(again) == _joined(found)
@@ -238,7 +233,7 @@ CALL_SYNTAX = re.compile(
 
 def pieces_of(row: Row) -> list[Piece]:
     names = {*(row.get("tool_names") or ()), *(name for name, _ in as_expected(row)), "another_tool"}
-    scanner = FencedScanner("call-7f3a9c21", names)
+    scanner = TextScanner(RunningForms("call-7f3a9c21"), names)
     pieces = [*scanner.feed(row["text"]), *scanner.close()]
     return [piece for piece in pieces if not isinstance(piece, PendingSegment)]
 

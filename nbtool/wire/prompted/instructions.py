@@ -17,6 +17,7 @@ from nbtool.messages import ToolCall, ToolResult
 from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.base import ToolSpec
 from nbtool.wire.prompted.model_formats import DELIMITERS, Delimiter
+from nbtool.wire.prompted.reading import RunningForms
 
 PromptFormatName = Literal["json", "hermes", "pythonic"]
 """nbtool's fenced JSON, the tags of Hermes and Qwen, or the Python lists of Llama 4 and LFM2."""
@@ -42,17 +43,15 @@ class PromptFormat:
     fence: str | None = None
 
     @property
-    def delimiters(self) -> tuple[Delimiter, ...]:
-        """Return the marks that start a call: the fence of this chat, or without one all known marks."""
-        if self.name != "json":
-            return DELIMITERS
-        fence_delimiter = Delimiter(f"```{self.word}\n", "```")
-        return (fence_delimiter,) if self.fence else (fence_delimiter, *DELIMITERS)
-
-    @property
-    def allows_undelimited(self) -> bool:
-        """Whether a reply that starts like a call counts as one without marks."""
-        return self.name == "pythonic" or (self.name == "json" and not self.fence)
+    def runs(self) -> RunningForms:
+        """Return the forms in which a call runs: behind the word of this chat, or without one in all known forms."""
+        if self.name == "hermes":
+            return RunningForms(marks=DELIMITERS)
+        if self.name == "pythonic":
+            return RunningForms(marks=DELIMITERS, bare=True)
+        if self.fence:
+            return RunningForms(word=self.word)
+        return RunningForms(marks=(Delimiter(f"```{self.word}\n", "```"), *DELIMITERS), bare=True)
 
     def tool_prompt(self, tools: Iterable[ToolSpec]) -> str:
         """Return the system text about the tools; it does not depend on their order."""

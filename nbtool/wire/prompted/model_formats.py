@@ -13,6 +13,7 @@ import html
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from nbtool.errors import InvalidArguments
@@ -56,6 +57,16 @@ DELIMITERS = (
     Delimiter("<|python_tag|>"),
     Delimiter("[TOOL_CALLS]"),
 )
+
+
+@cache
+def openers_pattern(openers: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of these marks; where one begins like another, the longer one is found."""
+    return re.compile("|".join(map(re.escape, sorted(openers, key=len, reverse=True))) or r"(?!)")
+
+
+OPENERS = openers_pattern(tuple(mark.opener for mark in DELIMITERS))
+"""The opening marks of all model families."""
 
 _END_TOKENS = re.compile(r"(?:\s*<(?:\|(?:eom_id|eot_id|im_end|end_of_text|endoftext|/tool_call)\||/s)>)+\s*\Z")
 _FUNCTION = re.compile(

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 
-from nbtool.wire.prompted.call_json import ParsedCall
 from nbtool.wire.prompted.json_tokens import BLANK, find_end
 from nbtool.wire.prompted.model_formats import parse_call_body
+from nbtool.wire.prompted.segments import CallBlock
 from nbtool.wire.reply import CALLS_CEILING
 
 MAX_ATTRIBUTES = 200
@@ -41,21 +40,7 @@ _FENCED = re.compile(r"\s*(?:`{3}|~{3}|'{3}|\"{3}|<|\[)")
 _VALUE_GAP = re.compile(rf"[{re.escape(BLANK)},;]*")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnBlock:
-    """A block with the chat's own mark; `calls` is None where it cannot be read, and `is_cut` where it has no end.
-
-    One that `is_unread` is the rest of the text behind `MAX_MARKS` marks.
-    """
-
-    start: int
-    end: int
-    calls: tuple[ParsedCall, ...] | None
-    is_cut: bool = False
-    is_unread: bool = False
-
-
-def find_own_blocks(text: str, word: str) -> Iterator[OwnBlock]:
+def find_own_blocks(text: str, word: str) -> Iterator[CallBlock]:
     """Find the blocks that `word` marks; a mere mention of it in prose is none."""
     position = before = 0
     marks = list(islice(re.finditer(rf"(?<!</){re.escape(word)}", text, re.IGNORECASE), MAX_MARKS + 1))
@@ -69,7 +54,7 @@ def find_own_blocks(text: str, word: str) -> Iterator[OwnBlock]:
         before = mark.end()
     if len(marks) > MAX_MARKS:
         start = _start_of_mark(text, max(position, before), marks[-1].start())
-        yield OwnBlock(start, len(text), None, is_unread=True)
+        yield CallBlock(start, len(text), None, is_unread=True)
 
 
 def _start_of_mark(text: str, floor: int, word_start: int) -> int:
@@ -78,7 +63,7 @@ def _start_of_mark(text: str, floor: int, word_start: int) -> int:
     return match.start() if match else word_start
 
 
-def _read_block(text: str, start: int, word_end: int, limit: int) -> OwnBlock | None:
+def _read_block(text: str, start: int, word_end: int, limit: int) -> CallBlock | None:
     is_fenced = _FENCED.match(text, start, word_end) is not None
     after = _AFTER.match(text, word_end, min(limit, word_end + MAX_ATTRIBUTES))
     position = after.end() if after else word_end
@@ -95,11 +80,11 @@ def _read_block(text: str, start: int, word_end: int, limit: int) -> OwnBlock | 
     body = text[position : closing.start() if closing else limit]
     calls = parse_call_body(body, is_closed=closing is not None)
     if not calls and not body.strip() and closing is None:
-        return OwnBlock(start, end, None, is_cut=True)
-    return OwnBlock(start, end, tuple(calls) if calls else None, is_cut=closing is None and not calls)
+        return CallBlock(start, end, None, is_cut=True)
+    return CallBlock(start, end, tuple(calls) if calls else None, is_cut=closing is None and not calls)
 
 
-def _read_json(text: str, start: int, begin: int, limit: int) -> OwnBlock:
+def _read_json(text: str, start: int, begin: int, limit: int) -> CallBlock:
     """Read the JSON values of a block up to the end of the last, with the closing marks behind it."""
     block = text[begin:limit]
     end = position = 0
@@ -113,12 +98,12 @@ def _read_json(text: str, start: int, begin: int, limit: int) -> OwnBlock:
     if not calls and _CLOSING_LINE.search(block, end):
         return _read_unbalanced(text, start, begin, limit)
     closers = _CLOSERS.match(block, end)
-    return OwnBlock(start, begin + (closers.end() if closers else end), tuple(calls) if calls else None)
+    return CallBlock(start, begin + (closers.end() if closers else end), tuple(calls) if calls else None)
 
 
-def _read_unbalanced(text: str, start: int, begin: int, limit: int) -> OwnBlock:
+def _read_unbalanced(text: str, start: int, begin: int, limit: int) -> CallBlock:
     """Read a block whose JSON does not end, or cannot be read, up to the line that closes it."""
     closing = _CLOSING_LINE.search(text, begin, limit)
     end = closing.end() if closing else limit
     calls = parse_call_body(text[begin : closing.start()]) if closing else None
-    return OwnBlock(start, end, tuple(calls) if calls else None, is_cut=closing is None)
+    return CallBlock(start, end, tuple(calls) if calls else None, is_cut=closing is None)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from nbtool.errors import BadUsage
 from nbtool.ids import new_id
 from nbtool.messages import ToolCall
-from nbtool.wire.prompted.call_json import ParsedCall
-from nbtool.wire.prompted.model_format_scanner import Scanner
-from nbtool.wire.prompted.segments import CallSegment, PendingSegment, Piece, TextSegment, merge_text
-from nbtool.wire.prompted.undelimited import parse_undelimited
+from nbtool.wire.prompted.bare_calls import find_bare_calls
+from nbtool.wire.prompted.call_json import ParsedCall, match_tools
+from nbtool.wire.prompted.marked_blocks import MarkdownPlace, find_marked_blocks
+from nbtool.wire.prompted.model_formats import DELIMITERS
+from nbtool.wire.prompted.segments import CallBlock
 
 _THINKING_ENDS = "</think>"
 
@@ -39,45 +40,40 @@ def parse_calls(text: str, names: Iterable[str] | None = None, *, complete: bool
         raise BadUsage(f"What a model wrote is a text; {type(text).__name__} came.", fix="Decode bytes first.")
     if isinstance(names, str):
         raise BadUsage(f"`names` lists the tools there are; {names!r} is one text.", fix=f"Write `[{names!r}]`.")
-    known_names = None if names is None else frozenset(names)
-    scanner = Scanner(names=known_names)
-    segments = merge_text(
-        segment
-        for segment in (*scanner.feed(text), *scanner.close(complete=complete))
-        if not isinstance(segment, PendingSegment)
-    )
-    if scanner.has_invalid_call:
-        return ParsedText(text)
-    parsed = (
-        _drop_calls_in_thinking(segments) if scanner.saw_delimiter else _parse_without_delimiters(text, known_names)
-    )
+    pieces = _read(text, None if names is None else frozenset(names), complete)
     return ParsedText(
-        text="".join(segment.text for segment in parsed if isinstance(segment, TextSegment)),
-        calls=tuple(
-            _as_tool_call(call, complete)
-            for segment in parsed
-            if isinstance(segment, CallSegment)
-            for call in segment.calls
-        ),
+        text="".join(piece for piece in pieces if isinstance(piece, str)),
+        calls=tuple(_as_tool_call(call, complete) for piece in pieces if not isinstance(piece, str) for call in piece),
     )
 
 
-def _drop_calls_in_thinking(segments: list[Piece]) -> list[Piece]:
-    """Discard the calls before a `</think>`: some chat templates contain the opening tag themselves."""
-    thinking_ends = [
-        index
-        for index, segment in enumerate(segments)
-        if isinstance(segment, TextSegment) and _THINKING_ENDS in segment.text
-    ]
-    end = thinking_ends[-1] if thinking_ends else 0
-    return [
-        segment if isinstance(segment, TextSegment) else TextSegment(segment.source) for segment in segments[:end]
-    ] + segments[end:]
+def _read(text: str, names: frozenset[str] | None, complete: bool) -> list[str | list[ParsedCall]]:
+    """Cut a text into prose and calls; those before a `</think>` are prose, for some templates hold its opening tag."""
+    blocks = list(find_marked_blocks(text, DELIMITERS, MarkdownPlace(), may_be_open=True, complete=complete))
+    if not blocks:
+        thinking, end, answer = text.rpartition(_THINKING_ENDS)
+        return [thinking + end, *_split(answer, find_bare_calls(answer, names), names)]
+    if any(not block.calls and (complete or not block.is_cut) for block in blocks):
+        return [text]
+    return _split(text, [block for block in _without_thinking(text, blocks) if complete or not block.is_cut], names)
 
 
-def _parse_without_delimiters(text: str, names: frozenset[str] | None) -> list[Piece]:
-    thinking, end, answer = text.rpartition(_THINKING_ENDS)
-    return [TextSegment(thinking + end), *(parse_undelimited(answer, names) or [TextSegment(answer)])]
+def _without_thinking(text: str, blocks: list[CallBlock]) -> list[CallBlock]:
+    """Return the blocks behind the last `</think>` that is in none of them."""
+    ends = [*(block.start for block in blocks[1:]), len(text)]
+    thinking = [at for at, block in enumerate(blocks) if _THINKING_ENDS in text[block.end : ends[at]]]
+    return blocks[thinking[-1] + 1 :] if thinking else blocks
+
+
+def _split(text: str, blocks: list[CallBlock], names: frozenset[str] | None) -> list[str | list[ParsedCall]]:
+    pieces: list[str | list[ParsedCall]] = []
+    position = 0
+    for block in blocks:
+        calls = match_tools(block.calls or (), names)
+        if calls:
+            pieces += [text[position : block.start], calls]
+            position = block.end
+    return [*pieces, text[position:]]
 
 
 def _as_tool_call(call: ParsedCall, complete: bool) -> ToolCall:

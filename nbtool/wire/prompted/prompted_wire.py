@@ -28,8 +28,6 @@ from nbtool.messages import Message, Part, Text, ToolCall, ToolResult
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.dialect import PROMPTED
 from nbtool.wire.prompted.instructions import PromptFormat, PromptFormatName, arguments_json, render_results
-from nbtool.wire.prompted.model_format_scanner import Scanner
-from nbtool.wire.prompted.own_fence_scanner import FencedScanner
 from nbtool.wire.prompted.parse import ParsedText, parse_calls
 from nbtool.wire.prompted.segments import (
     CallSegment,
@@ -38,7 +36,7 @@ from nbtool.wire.prompted.segments import (
     PendingSegment,
     TextSegment,
 )
-from nbtool.wire.prompted.written_calls import ReportingScanner, TextScanner
+from nbtool.wire.prompted.text_scanner import TextScanner
 from nbtool.wire.reply import CALLS_CEILING, TRUNCATED_REASONS
 
 __all__ = ["ParsedText", "PromptedWire", "parse_calls"]
@@ -101,17 +99,7 @@ class PromptedWire:
 
     def decoder(self, *, stream: bool = True) -> Decoder:
         """Return a new decoder for one reply."""
-        if self._format.fence and self._format.name == "json":
-            scanner: TextScanner = FencedScanner(self._format.word, self._names)
-        else:
-            scanner = Scanner(
-                delimiters=self._format.delimiters,
-                names=self._names,
-                allow_undelimited=self._format.allows_undelimited,
-                reports_malformed=True,
-            )
-            if self._format.name != "json":
-                scanner = ReportingScanner(scanner, self._names)
+        scanner = TextScanner(self._format.runs, self._names)
         return _PromptedDecoder(self._inner.decoder(stream=stream), scanner)
 
 

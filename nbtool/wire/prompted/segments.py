@@ -39,6 +39,20 @@ class MalformedSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class CallBlock:
+    """A place in a text that is written as calls; `calls` is None where it cannot be read.
+
+    One that `is_cut` has no end, and one that `is_unread` is the rest of a text behind more blocks than are read.
+    """
+
+    start: int
+    end: int
+    calls: tuple[ParsedCall, ...] | None
+    is_cut: bool = False
+    is_unread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PendingSegment:
     """A call is being received and buffered; `size` is its characters so far."""
 

@@ -6,8 +6,8 @@ import pytest
 
 from nbtool.events import CallDelta
 from nbtool.messages import ToolCall
+from nbtool.wire.prompted.call_starts import MAX_LINE_START
 from nbtool.wire.prompted.own_fence import MAX_MARKS
-from nbtool.wire.prompted.own_fence_scanner import MAX_LINE_START
 from nbtool.wire.prompted.prompted_wire import PIECE, PromptedWire
 from nbtool.wire.prompted.segments import MalformedSegment, TextSegment
 from nbtool.wire.prompted.suspected_calls.marked_blocks import MAX_BODY_CHARS, MAX_PARTS

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbtool.wire.prompted.own_fence_scanner import FencedScanner
+from nbtool.wire.prompted.reading import RunningForms
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
 from nbtool.wire.prompted.suspected_calls.search import find_other_forms
+from nbtool.wire.prompted.text_scanner import TextScanner
 from tests.cpu_time import run_within
 from tests.wire.prompted.model_texts import CALL, HIDDEN, NAMES, PROSE, RUN, WORD
 
 
 def scan(*parts: str, complete: bool = True) -> list[Piece]:
-    scanner = FencedScanner(WORD, NAMES)
+    scanner = TextScanner(RunningForms(WORD), NAMES)
     pieces = [piece for part in parts for piece in scanner.feed(part)]
     return merge_text(
         piece for piece in (*pieces, *scanner.close(complete=complete)) if not isinstance(piece, PendingSegment)
@@ -98,7 +99,7 @@ def test_the_own_block_runs_behind_any_answer_and_in_any_pieces(how: str, before
     ).map("\n".join)
 )
 def test_without_tools_every_text_is_an_answer(text: str) -> None:
-    scanner = FencedScanner(WORD, ())
+    scanner = TextScanner(RunningForms(WORD), ())
     pieces = [*scanner.feed(text), *scanner.close()]
 
     assert "".join(piece.text for piece in pieces if isinstance(piece, TextSegment)) == text
@@ -171,7 +172,7 @@ def test_an_answer_behind_a_block_without_end_is_shown(tail: str) -> None:
 @pytest.mark.rest
 @pytest.mark.parametrize("how", HIDDEN)
 def test_without_tools_nothing_looks_like_a_call(how: str) -> None:
-    scanner = FencedScanner(WORD, ())
+    scanner = TextScanner(RunningForms(WORD), ())
     pieces = [*scanner.feed(HIDDEN[how]), *scanner.close()]
 
     assert "".join(piece.text for piece in pieces if isinstance(piece, TextSegment)) == HIDDEN[how]
@@ -193,7 +194,7 @@ def test_a_long_line_of_tildes_after_a_mark_of_a_call_is_read_in_linear_time() -
     [("import math\nmath", False), ("look(n=1)\nmore", True), ('{"n": 1}\nmore', True), ("[1]\nmore", True)],
 )
 def test_code_in_a_fence_is_passed_on_at_once_unless_it_begins_like_a_call(content: str, is_held: bool) -> None:
-    scanner = FencedScanner(WORD, ["look"])
+    scanner = TextScanner(RunningForms(WORD), ["look"])
 
     pieces = scanner.feed(f"See:\n```python\n{content}")
 
@@ -202,6 +203,6 @@ def test_code_in_a_fence_is_passed_on_at_once_unless_it_begins_like_a_call(conte
 
 def test_a_line_that_may_become_a_label_of_a_call_waits_for_its_end() -> None:
     for label in ("calling", "invoke", "tool"):
-        scanner = FencedScanner(WORD, ["look"])
+        scanner = TextScanner(RunningForms(WORD), ["look"])
 
         assert scanner.feed(label[:-1]) == []

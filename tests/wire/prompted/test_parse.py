@@ -12,10 +12,10 @@ import pytest
 
 from nbtool.errors import BadUsage, InvalidArguments
 from nbtool.wire import parse_calls
+from nbtool.wire.prompted.bare_calls import MAX_TRIES
 from nbtool.wire.prompted.call_json import MAX_NESTING, ParsedCall, match_tool_name, match_tools, parse_call_value
 from nbtool.wire.prompted.json_repair import MAX_GAPS, MAX_LIBRARY_CHARS, parse_object
 from nbtool.wire.prompted.model_formats import DELIMITERS, parse_call_body
-from nbtool.wire.prompted.undelimited import MAX_TRIES
 
 CALL = {"name": "look", "arguments": {"a": 1}}
 WRITTEN = json.dumps(CALL)

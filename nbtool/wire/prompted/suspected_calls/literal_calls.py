@@ -12,7 +12,7 @@ from nbtool.wire.prompted.call_python import end_of_call_list, parse_python_call
 from nbtool.wire.prompted.json_repair import parse_value
 from nbtool.wire.prompted.json_tokens import find_end
 from nbtool.wire.prompted.suspected_calls.searched_text import OtherForm, SearchedText
-from nbtool.wire.prompted.suspected_calls.tool_names import ToolNames
+from nbtool.wire.prompted.tool_names import ToolNames
 
 MAX_DEPTH = 8
 """Objects around a call in JSON."""

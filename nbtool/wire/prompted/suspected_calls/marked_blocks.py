@@ -10,7 +10,7 @@ from nbtool.errors import InvalidArguments
 from nbtool.wire.prompted.call_json import parse_call_value
 from nbtool.wire.prompted.json_repair import parse_value
 from nbtool.wire.prompted.json_tokens import find_end
-from nbtool.wire.prompted.model_formats import DELIMITERS, parse_call_body
+from nbtool.wire.prompted.model_formats import DELIMITERS, OPENERS, parse_call_body
 from nbtool.wire.prompted.segments import MalformedReason
 from nbtool.wire.prompted.suspected_calls.searched_text import OtherForm, SearchedText
 
@@ -26,9 +26,6 @@ MAX_PARTS = 16
 
 MAX_UNKNOWN_CALL = 16 * 1024
 """Characters of a call of an unknown tool behind a control token; a longer one is shown."""
-
-OPENERS = re.compile("|".join(re.escape(one.opener) for one in sorted(DELIMITERS, key=lambda one: -len(one.opener))))
-"""The opening marks of all model families."""
 
 _CLOSERS = {one.opener: one.closer for one in DELIMITERS}
 _TAG_WORDS = r"tool|func|function|call|invoke|action|api"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
+from nbtool.wire.prompted.model_formats import OPENERS
 from nbtool.wire.prompted.suspected_calls.labelled_lines import find_actions, find_labelled_names
 from nbtool.wire.prompted.suspected_calls.literal_calls import find_json_objects, find_python_calls
 from nbtool.wire.prompted.suspected_calls.marked_blocks import (
-    OPENERS,
     find_control_tokens,
     find_delimited,
     find_results,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from nbtool.wire.prompted.segments import MalformedReason
-from nbtool.wire.prompted.suspected_calls.tool_names import ToolNames
+from nbtool.wire.prompted.tool_names import ToolNames
 
 MAX_TRIES = 256
 """Places of one form in one text that are looked at; where there are more, the rest is hidden if it may hold a call."""

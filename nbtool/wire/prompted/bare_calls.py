@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from nbtool.errors import InvalidArguments
@@ -25,7 +24,7 @@ from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list, p
 from nbtool.wire.prompted.json_repair import parse_object, parse_value
 from nbtool.wire.prompted.json_tokens import find_end, split_values
 from nbtool.wire.prompted.model_formats import strip_end_tokens
-from nbtool.wire.prompted.segments import CallSegment, Piece, TextSegment, merge_text
+from nbtool.wire.prompted.segments import CallBlock
 
 MAX_TRIES = 32
 """Maximum number of positions in a text at which a call is searched."""
@@ -35,10 +34,8 @@ _CALL_START = re.compile(
     rf"""\s*(?:```\w*\s*)?(?:(?:\[\s*)?\{{\s*["'](?:{_KEY})["']\s*:|\[\s*[^\W\d]\w*(?:\.[^\W\d]\w*)*\s*\()"""
 )
 _JSON_CALL = re.compile(rf"""(?:\[\s*)?\{{\s*["'](?:{_KEY})["']\s*:""")
-_PARTIAL_START = re.compile(
-    r"""\s*(?:`{1,2}|(?:```\w*\s*)?(?:\[?\s*(?:\{\s*(?:["']\w*["']?\s*)?)?|\[\s*[^\W\d]\w*(?:\.\w*)*\s*))\Z"""
-)
-_MAX_START_CHARS = 256
+MAX_START_CHARS = 256
+"""Characters in which a reply shows that it starts like a call."""
 
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*$", re.MULTILINE)
 _JSON_START = re.compile(r"(?:^|(?<=[.:!?>]))[ \t]*(?=[{\[])", re.MULTILINE)
@@ -49,49 +46,23 @@ _NAME_LINE = re.compile(r"(?:\A|(?<=[.!:,;)`'\"\]…\n]))(?<!```)[ \t]*(?P<name>
 _ROLE = re.compile(r"<\|(?:im_start|im_end|start_header_id|end_header_id|eot_id)\|>")
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A part of the text that looks like calls; `calls` is None if they cannot be parsed."""
-
-    start: int
-    end: int
-    calls: tuple[ParsedCall, ...] | None
+def starts_like_call(text: str) -> bool:
+    """Whether a text starts like a call without marks."""
+    return _CALL_START.match(text[:MAX_START_CHARS]) is not None
 
 
-def starts_like_call(text: str) -> bool | None:
-    """Whether a reply starts like a call without marks; None while that is uncertain."""
-    if (match := _CALL_START.match(text)) and match.end() <= _MAX_START_CHARS:
-        return True
-    return None if len(text) <= _MAX_START_CHARS and _PARTIAL_START.match(text) else False
-
-
-def parse_undelimited(text: str, names: Collection[str] | None = None) -> list[Piece] | None:
-    """Split a whole text into prose and calls; None if it contains no certain call."""
+def find_bare_calls(text: str, names: Collection[str] | None = None) -> list[CallBlock]:
+    """Return the calls of a whole text; none if one of them is not certain, or not of a tool that there is."""
     body = strip_end_tokens(text)
     groups = _react_calls(body) or _between_role_tokens(text) or _name_then_json(body) or _displayed_calls(body)
-    return _to_segments(text, groups, names) if groups else None
+    return groups if all(match_tools(group.calls or (), names) for group in groups) else []
 
 
-def _to_segments(text: str, groups: list[_Candidate], names: Collection[str] | None) -> list[Piece] | None:
-    segments: list[Piece] = []
-    position = 0
-    for group in groups:
-        calls = match_tools(group.calls or (), names)
-        if not calls:
-            return None
-        segments += [
-            TextSegment(text[position : group.start]),
-            CallSegment(tuple(calls), text[group.start : group.end]),
-        ]
-        position = group.end
-    return merge_text([*segments, TextSegment(text[position:])])
-
-
-def _react_calls(text: str) -> list[_Candidate]:
+def _react_calls(text: str) -> list[CallBlock]:
     """Parse `Action:` and `Action Input:`; what follows `Observation:` is invented by the model."""
     invented = _OBSERVATION.search(text)
     body = text[: invented.start()] if invented else text
-    groups: list[_Candidate] = []
+    groups: list[CallBlock] = []
     for action in islice(_ACTION.finditer(body), MAX_TRIES):
         groups.append(_object_at(body, action.start(), action.end(), action["name"].rstrip()))
         if groups[-1].calls is None:
@@ -99,24 +70,24 @@ def _react_calls(text: str) -> list[_Candidate]:
     return groups
 
 
-def _object_at(text: str, start: int, position: int, name: str) -> _Candidate:
+def _object_at(text: str, start: int, position: int, name: str) -> CallBlock:
     """Parse the JSON object at `position`, up to the end of its line, as the arguments of `name`."""
     end = find_end(text, position) if text[position] == "{" else -1
     if end < 0 or text[end:].partition("\n")[0].strip(" \t\r`"):
-        return _Candidate(start, end, None)
+        return CallBlock(start, end, None)
     try:
         parsed = parse_object(text[position:end])
     except InvalidArguments:
-        return _Candidate(start, end, None)
-    return _Candidate(start, end, (ParsedCall(name, parsed.value, parsed.repairs),))
+        return CallBlock(start, end, None)
+    return CallBlock(start, end, (ParsedCall(name, parsed.value, parsed.repairs),))
 
 
-def _between_role_tokens(text: str) -> list[_Candidate]:
+def _between_role_tokens(text: str) -> list[CallBlock]:
     """Parse objects between `<|im_start|>` tokens, which some models write instead of a tag.
 
     Nothing else may be between them, and the same token has to close: ambiguous marks need strict content.
     """
-    groups: list[_Candidate] = []
+    groups: list[CallBlock] = []
     tokens = list(_ROLE.finditer(text))
     for opener, closer in zip_longest(tokens, tokens[1:]):
         content = text[opener.end() : closer.start() if closer else len(text)]
@@ -124,38 +95,38 @@ def _between_role_tokens(text: str) -> list[_Candidate]:
             continue
         paired = opener[0] == "<|im_start|>" and (closer is None or closer[0] == opener[0])
         calls = _parse_json_calls(content.strip(), single=True) if paired else None
-        groups.append(_Candidate(opener.start(), opener.end() + len(content), calls))
+        groups.append(CallBlock(opener.start(), opener.end() + len(content), calls))
         if calls is None:
             break
     return groups
 
 
-def _displayed_calls(text: str) -> list[_Candidate]:
+def _displayed_calls(text: str) -> list[CallBlock]:
     """Parse code fences, bare JSON and Python lists; identical ones count once."""
     stripped = text.strip()
     if calls := _parse_python_list(stripped) or _parse_json_calls(stripped):
-        return [_Candidate(0, len(text), calls)]
+        return [CallBlock(0, len(text), calls)]
     groups = list(_fences(text))
     groups += [group for group in (*_objects(text), *_lists(text)) if not _is_inside(group, groups)]
     different = {repr(group.calls) for group in groups}
     return groups[:1] if len(different) == 1 else []
 
 
-def _is_inside(group: _Candidate, others: list[_Candidate]) -> bool:
+def _is_inside(group: CallBlock, others: list[CallBlock]) -> bool:
     return any(other.start <= group.start < other.end for other in others)
 
 
-def _fences(text: str) -> Iterator[_Candidate]:
+def _fences(text: str) -> Iterator[CallBlock]:
     lines = _FENCE.finditer(text)
     for opener, closer in islice(zip(lines, lines, strict=False), MAX_TRIES):
         body = text[opener.end() : closer.start()].strip()
         calls = _parse_json_calls(body) if body.startswith(("{", "[")) else None
         calls = calls or (None if body.startswith("[") and find_call_list(body) else _parse_python_list(body))
         if calls or _JSON_CALL.match(body):
-            yield _Candidate(opener.start(), closer.end(), calls)
+            yield CallBlock(opener.start(), closer.end(), calls)
 
 
-def _objects(text: str) -> Iterator[_Candidate]:
+def _objects(text: str) -> Iterator[CallBlock]:
     """Find JSON values that are calls, up to the first one that starts like a call and cannot be parsed."""
     position = 0
     for match in islice(_JSON_START.finditer(text), MAX_TRIES):
@@ -169,7 +140,7 @@ def _objects(text: str) -> Iterator[_Candidate]:
         position = find_end(text, start)
         calls = _parse_json_calls(text[start:position]) if position > 0 else None
         if calls or position < 0 or not _is_json(text[start:position]):
-            yield _Candidate(start, max(start, position), calls)
+            yield CallBlock(start, max(start, position), calls)
         if position < 0:
             return
 
@@ -182,22 +153,22 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _lists(text: str) -> Iterator[_Candidate]:
+def _lists(text: str) -> Iterator[CallBlock]:
     position = 0
     for _ in range(MAX_TRIES):
         start = find_call_list(text, position)
         if start < 0:
             return
         end = end_of_call_list(text, start)
-        yield _Candidate(start, max(end, start), _parse_python_list(text[start:end]) if end > 0 else None)
+        yield CallBlock(start, max(end, start), _parse_python_list(text[start:end]) if end > 0 else None)
         if end < 0:
             return
         position = end
 
 
-def _name_then_json(text: str) -> list[_Candidate]:
+def _name_then_json(text: str) -> list[CallBlock]:
     """Parse a name on a line and a JSON object below it, up to the end of the text, as GLM-4 writes calls."""
-    groups: list[_Candidate] = []
+    groups: list[CallBlock] = []
     for match in islice(_NAME_LINE.finditer(text), MAX_TRIES):
         if groups and match.start() < groups[-1].end:
             continue
