@@ -36,9 +36,12 @@ class Dialect:
     """The kind of authorization where a provider sets none; see `providers.connection.AUTH_HEADERS`."""
     base_path: str = ""
     """What completes an address without a path."""
-    list_headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """The headers of every request beside that of the key."""
     list_query: Mapping[str, str | int] = field(default_factory=dict)
-    """The headers and the query of a request for the list of models."""
+    """The query of a request for the list of models."""
+    batches: str = ""
+    """The import path of its batch endpoints, as that of its wire; see `nbtool.wire.batches`."""
 
     beside: str = ""
     """The dialect that the same providers speak beside it."""
@@ -83,7 +86,7 @@ def _named(schema: dict[str, Any], strict: bool) -> dict[str, Any]:
     return {"name": "answer", "schema": schema, "strict": strict}
 
 
-_FOLDER = "nbtool.wire.dialects"
+_FOLDER, _BATCHES = "nbtool.wire.dialects", "nbtool.wire.batches"
 
 TOOL_SEARCH = "tool_search"
 """The ability of a model whose provider searches among deferred tools; see `Dialect.search_tool`."""
@@ -103,6 +106,7 @@ _ROWS = (
         "Chat Completions",
         f"{_FOLDER}.chat_completions.encoder:ChatCompletions",
         beside="responses",
+        batches=f"{_BATCHES}.openai:OpenAiBatches",
         event_list="choices",
         answer_options=_chat_answer,
     ),
@@ -111,6 +115,7 @@ _ROWS = (
         "Responses",
         f"{_FOLDER}.responses.encoder:Responses",
         beside="chat",
+        batches=f"{_BATCHES}.openai:OpenAiBatches",
         may_lack_path=True,
         may_lose_reasoning=True,
         event_prefix="response.",
@@ -127,9 +132,10 @@ _ROWS = (
         "Anthropic Messages",
         f"{_FOLDER}.anthropic.encoder:AnthropicMessages",
         auth="x-api-key",
+        batches=f"{_BATCHES}.anthropic:AnthropicBatches",
         base_path="/v1",
         thinking_abilities=frozenset({"bound_thinking", "thinking_display"}),
-        list_headers={"anthropic-version": ANTHROPIC_VERSION},
+        headers={"anthropic-version": ANTHROPIC_VERSION},
         event_kinds=frozenset(
             {"message_start", "content_block_start", "content_block_delta", "message_delta", "message_stop"}
         ),
@@ -145,6 +151,7 @@ _ROWS = (
         "Gemini",
         f"{_FOLDER}.gemini.encoder:GenerateContent",
         auth="x-goog-api-key",
+        batches=f"{_BATCHES}.gemini:GeminiBatches",
         list_query={"pageSize": MAX_PAGE},
         own_abilities=frozenset({"files"}),
         event_list="candidates",

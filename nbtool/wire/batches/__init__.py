@@ -7,11 +7,12 @@ gemini.py       :batchGenerateContent
 batch_price.py  the part of its usual price that a provider takes
 """
 
-from nbtool.wire.batches.anthropic import AnthropicBatches
+from collections.abc import Callable
+from importlib import import_module
+
 from nbtool.wire.batches.batch_api import BatchApi, BatchLine, LineResult, ProviderBatch
 from nbtool.wire.batches.batch_price import batch_price_factor
-from nbtool.wire.batches.gemini import GeminiBatches
-from nbtool.wire.batches.openai import OpenAiBatches
+from nbtool.wire.dialect import find_dialect
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
 __all__ = ["BatchApi", "BatchLine", "LineResult", "ProviderBatch", "batch_price_factor", "find_batch_api"]
@@ -19,11 +20,6 @@ __all__ = ["BatchApi", "BatchLine", "LineResult", "ProviderBatch", "batch_price_
 
 def find_batch_api(endpoint: HttpEndpoint) -> BatchApi | None:
     """Return the batch endpoints beside an endpoint, by its dialect; None if that has none."""
-    match endpoint.dialect:
-        case "chat" | "responses":
-            return OpenAiBatches(endpoint)
-        case "anthropic":
-            return AnthropicBatches(endpoint)
-        case "gemini":
-            return GeminiBatches(endpoint)
-    return None
+    module, _, name = find_dialect(endpoint.dialect).batches.partition(":")
+    api: Callable[[HttpEndpoint], BatchApi] | None = getattr(import_module(module), name) if module else None
+    return api(endpoint) if api else None

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Literal, Protocol
 
 from nbtool.errors import InvalidReply, ModelNotFound, ProviderError, Unsupported, WireError
 from nbtool.wire.base import Request
+from nbtool.wire.dialect import find_dialect
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, parse
 from nbtool.wire.framing.provider_errors import provider_error
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
@@ -159,7 +160,7 @@ async def get_json(endpoint: HttpEndpoint, path: str, query: Mapping[str, str] |
 
 def version_headers(endpoint: HttpEndpoint) -> dict[str, str]:
     """Return the header without which Anthropic answers nothing."""
-    return {"anthropic-version": "2023-06-01"} if endpoint.dialect == "anthropic" else {}
+    return dict(find_dialect(endpoint.dialect).headers)
 
 
 async def result_lines(endpoint: HttpEndpoint, path: str) -> AsyncIterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult
 from nbtool.text import clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
-from nbtool.wire.dialect import ANTHROPIC_VERSION, DIALECTS, TOOL_SEARCH
+from nbtool.wire.dialect import DIALECTS, TOOL_SEARCH
 from nbtool.wire.dialects.anthropic.decoder import AnthropicDecoder
 from nbtool.wire.dialects.call_ids import VALID_ID, CallIds, safe_tool_name
 from nbtool.wire.dialects.provider_tools import BETAS, take_provider_tools
@@ -86,7 +86,7 @@ class AnthropicMessages:
             defaults["thinking"] = {"type": "adaptive", "display": "summarized"}
         body = write_body(written, options, defaults)
         betas = ",".join(BETAS[kind] for tool in provider_tools if (kind := tool.get("type")) in BETAS)
-        headers = {"anthropic-version": ANTHROPIC_VERSION, **({"anthropic-beta": betas} if betas else {})}
+        headers = {**DIALECTS["anthropic"].headers, **({"anthropic-beta": betas} if betas else {})}
         return Request("/messages", body, prompt.stream, headers, prefix=str(prefix or ""))
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the decoder sees from the bytes whether it is a stream

@@ -134,7 +134,7 @@ async def _request_list(server: ModelServer, max_bytes: int) -> tuple[httpx.Resp
     client = client_for(url, server.connection)
     authorization = server.authorization(await server.current_key())
     try:
-        request = client.build_request("GET", url, headers=dict(row.list_headers), params=dict(row.list_query) or None)
+        request = client.build_request("GET", url, headers=dict(row.headers), params=dict(row.list_query) or None)
         with traffic.counting(server.host, 0):
             response = await client.send(request, auth=authorization, stream=True)
         async with aclosing(response):
