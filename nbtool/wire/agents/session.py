@@ -258,12 +258,15 @@ class AgentSession:
         self._is_ready = True
 
     async def _go_on(self, params: Json) -> Json | None:
-        """Go on with an earlier session; None if the agent cannot. What it replays of the past is dropped."""
+        """Go on with an earlier session; None if the agent cannot.
+
+        What it replays of the past is dropped: some agents do that also where the protocol has them not do it.
+        """
         self.session_id = str(params["sessionId"])
         ways: list[tuple[str, Opened]] = [("session/resume", "resumed")] if self.abilities.can_resume else []
         ways += [("session/load", "loaded")] if self.abilities.can_load else []
         for method, self.how in ways:
-            self._is_loading = method == "session/load"
+            self._is_loading = True
             with suppress(AgentError):  # it does not know the session: there is no code for that
                 return await self._request(method, params)
         self._is_loading = False
