@@ -34,7 +34,7 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules reports commands lab lite servers sdks gateways mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit contract browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
+.PHONY: help modules reports commands lab lite servers sdks gateways acp-agents mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit contract browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -120,6 +120,8 @@ sdks: build/.nbtool ## compare the dialects with the types of the providers' new
 	$(BIN)/pytest tests/providers/test_sdk_unions.py -m nightly
 gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Portkey (installed on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
+acp-agents: build/acp-agents/.installed ## test an agent in a cell with Claude Code itself, with a double of its model (installed on first use, 400 MB)
+	$(BIN)/pytest tests/wire/agents/test_real_claude.py -m nightly
 mcp-clients: build/mcp-clients/.installed install-chromium ## test a served notebook with clients of others (installed on first use)
 	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/browser/test_served.py -m nightly
 mcp-servers: build/mcp-servers/.installed ## test with servers that are made with the TypeScript SDKs and with fastmcp (installed on first use)
@@ -225,6 +227,9 @@ build/.site: build/site-parts/.installed build/site-parts/notebooks/.executed bu
 	PYTHONPATH=$(CURDIR) build/site-parts/env/bin/python docs/site/build_site.py build/site-parts build/site
 	build/site-parts/env/bin/lychee --offline --include-fragments --no-progress --exclude-path build/site/demo build/site
 	@touch $@
+build/acp-agents/.installed: tests/wire/agents/package.json | build/.nbtool
+	mkdir -p $(@D) && cp $< js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) install --ignore-scripts --no-package-lock
+	touch $@
 build/mcp-clients/.installed: tests/mcp_server/package.json | build/.nbtool
 	mkdir -p $(@D) && cp $< js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) install --ignore-scripts --no-package-lock
 	$(PYTHON) -m venv --clear --without-pip $(@D)/fastmcp

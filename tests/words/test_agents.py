@@ -83,7 +83,7 @@ def test_why_an_agent_was_stopped(texts: Any, snapshot: SnapshotAssertion) -> No
     } == snapshot
 
 
-def test_the_words_of_a_session(texts: Any, snapshot: SnapshotAssertion) -> None:
+def test_the_notices_of_a_session(texts: Any, snapshot: SnapshotAssertion) -> None:
     newer = {
         "protocolVersion": 1, "agentInfo": {"name": "@agentclientprotocol/claude-agent-acp", "version": "0.200.0"},
         "agentCapabilities": {},
