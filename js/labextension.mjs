@@ -51,6 +51,7 @@ export async function buildExtension(bundle, rich, version) {
     },
     define,
   });
+  const results = await build({ ...shared, entryPoints: { results: "src/lab/results.ts" } });
   const cells = await build({ ...shared, entryPoints: { cells: "src/notebook/cellRequests.ts" } });
   const { outputFiles } = await build({
     ...shared,
@@ -61,6 +62,7 @@ export async function buildExtension(bundle, rich, version) {
       ...define,
       LAZY_FILE: JSON.stringify(await hashed("rich", rich)),
       CELLS_FILE: JSON.stringify(await hashed("cells", cells.outputFiles[0].contents)),
+      RESULTS_FILE: JSON.stringify(await hashed("results", results.outputFiles[0].contents)),
       HISTORY_FILE: JSON.stringify(await hashed("history", history.outputFiles[0].contents)),
     },
   });

@@ -55,6 +55,7 @@ class Call:
         images: the images of the result sent to the model.
         media: the media of the result shown to the person.
         table: the first rows of the result shown to the person.
+        display: what a notebook would show for the result, for the person.
         reference: the variable with the result.
         qualified_name: the tool's name for a person, if it differs, such as `server.tool`.
         reason: why it has this outcome, for the person.
@@ -94,6 +95,7 @@ class Call:
     media: tuple[Media, ...] = field(default=(), repr=False)
     media_left_out: int = 0
     table: dict[str, Any] = field(default_factory=dict, repr=False)
+    display: dict[str, str] = field(default_factory=dict, repr=False)
     is_described: bool = field(default=False, repr=False)
     inside: str = ""
     is_guarded: bool = field(default=False, repr=False)
@@ -179,7 +181,8 @@ class Call:
         self.status, self.shown, self.reason = event.status, event.shown, event.reason
         self.started, self.is_announced = None if event.status == "not_run" else self.started, False
         self.reference, self.whole, self.traceback = event.reference, event.whole, event.traceback
-        self.media, self.media_left_out, self.table = event.media, event.media_left_out, event.table
+        self.media, self.media_left_out = event.media, event.media_left_out
+        self.table, self.display = event.table, event.display
         self.seconds, self.is_described = event.seconds, event.is_described
         self.qualified_name, self.inside = event.qualified_name, event.inside or self.inside
 
@@ -198,6 +201,7 @@ class Call:
             media_left_out=self.media_left_out,
             traceback=self.traceback,
             table=self.table,
+            display=self.display,
             qualified_name=self.qualified_name,
             whole=self.whole,
             is_described=self.is_described,

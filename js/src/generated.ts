@@ -97,7 +97,7 @@ export interface DecisionData {
   again?: NotCounted;
 }
 
-/** Prose of the model: its reply, its thinking, or its refusal. */
+/** Prose of the model: its reply, its thinking, or its refusal; `seconds` of thinking that took some. */
 export interface ProseBlock {
   id: string;
   kind: "text" | "thinking";
@@ -105,6 +105,7 @@ export interface ProseBlock {
   refusal: boolean;
   state: TextState;
   more: OmittedChars;
+  seconds?: number;
 }
 
 /**
@@ -132,6 +133,12 @@ export interface MediaData {
   is_sent?: boolean;
 }
 
+/** What a notebook would show for a result: its media type, and its text; of a chart the JSON of its data. */
+export interface DisplayData {
+  mime: string;
+  text: string;
+}
+
 /** The target of a reference; see `nbtool.events.ResolvedReference`. */
 export interface ResolvedReferenceShape {
   name: string;
@@ -149,9 +156,10 @@ export interface ResolvedShape {
 /**
  * One call from its first character to its outcome; `id` is its `call_id`.
  * `glances` has the first rows of referenced objects, by their names in `resolved`, and `table` those of a
- * result that is a table; `media` are the images and sounds of the result, except `media_left_out`; `traceback`
- * shows where the person's own code failed. `arguments` are those that run; `asked_arguments` those from the
- * model, if a person edited them. `whole` describes the whole result, if the model received a part of its text.
+ * result that is a table; `display` is what a notebook would show for another result; `media` are the images and
+ * sounds of the result, except `media_left_out`; `traceback` shows where the person's own code failed.
+ * `arguments` are those that run; `asked_arguments` those from the model, if a person edited them. `whole`
+ * describes the whole result, if the model received a part of its text.
  */
 export interface CallBlock {
   id: string;
@@ -175,6 +183,7 @@ export interface CallBlock {
   more: OmittedChars;
   glances?: Record<string, TablePreview>;
   table?: TablePreview;
+  display?: DisplayData;
   media?: MediaData[];
   media_left_out?: number;
   traceback?: string;
@@ -182,12 +191,13 @@ export interface CallBlock {
   whole?: string;
 }
 
-/** A notice for the person. */
+/** A notice for the person; an `aside` is about the cell, and stands quietly below the answer. */
 export interface NoticeBlock {
   id: string;
   kind: "notice";
   text: string;
   level: "info" | "warning" | "error";
+  aside?: boolean;
 }
 
 export type Block = ProseBlock | CallBlock | NoticeBlock;
@@ -214,7 +224,8 @@ export interface UsageData {
  * the turn is `replayed` from, which of its `versions` this is and which `turns` these are, what was `attached`
  * to its prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is `cut` here,
  * how many of its seconds it only `waited` for the person, whether its changes to the notebook can be undone,
- * and `acts`: the actions that the page may offer (see `view.protocol.TurnAction`).
+ * `answer_by`, in seconds since the epoch: when what waits is denied, and `acts`: the actions that the page may
+ * offer (see `view.protocol.TurnAction`).
  */
 export interface Head {
   turn_id: string;
@@ -240,6 +251,7 @@ export interface Head {
   cut?: boolean;
   waited?: number;
   undo?: boolean;
+  answer_by?: number;
 }
 
 /** The document of a turn. */
@@ -799,13 +811,32 @@ export interface UndoRequest {
   turn: TurnId;
 }
 
+/** A request whether running a turn's cell again makes a new version of it: `typed` is the prompt in the cell. */
+export interface RepeatRequest {
+  v: 1;
+  kind: "repeat";
+  chat: ChatName;
+  turn: TurnId;
+  cell: Id;
+  typed: string;
+}
+
+/** A request to bind the result of a call of a turn in the notebook, by the name that references have for it. */
+export interface BindRequest {
+  v: 1;
+  kind: "bind";
+  chat: ChatName;
+  turn: TurnId;
+  reference: string;
+}
+
 /** Page of a saved turn → kernel. */
-export type SavedTurnRequest = VersionRequest | CodeRequest | ModelsRequest | UndoRequest;
+export type SavedTurnRequest = VersionRequest | CodeRequest | ModelsRequest | UndoRequest | RepeatRequest | BindRequest;
 
 /**
  * What was done, or why not, as `text`.
- * `source` is that of a cell, `data` the output that shows a version, and `models` has the first lines for a
- * cell.
+ * `source` is that of a cell, `data` the output that shows a version, `models` has the first lines for a cell,
+ * and `in_place` is whether the turn's own cell repeats it.
  */
 export interface SavedTurnAnswer {
   v: 1;
@@ -814,6 +845,7 @@ export interface SavedTurnAnswer {
   source?: string;
   data?: Record<string, unknown>;
   models?: ModelChoice[];
+  in_place?: boolean;
 }
 
 export type CellKind = "code" | "markdown" | "raw";

@@ -72,16 +72,22 @@ describe.each([
 
   test("ignores clicks in its first half second", async () => {
     await ask({}, 450);
-    const early = [desk.button("Approve").disabled, desk.button("Deny").disabled];
+    const early = ["Approve", "Deny"].map((name) => desk.button(name).getAttribute("aria-disabled"));
     const titles = ["Approve", "Deny"].map((name) => desk.button(name).title);
     await desk.press("Approve");
+    const refused = desk.el.querySelector(".nb-status")?.textContent;
     await vi.advanceTimersByTimeAsync(100);
 
-    expect(early).toEqual([true, true]);
+    expect(early).toEqual(["true", "true"]);
+    expect(refused).toBe("Not taken: the card had just changed. Click again.");
+    expect(desk.el.querySelector(".nb-status")?.textContent).toBe("");
     expect(titles).toEqual(Array(2).fill(expect.stringMatching(/^Can be clicked in a moment/)));
     expect(["Approve", "Deny"].map((name) => desk.button(name).title).join()).not.toContain("moment");
     expect(desk.decisions()).toEqual([]);
-    expect([desk.button("Approve").disabled, desk.button("Deny").disabled]).toEqual([false, false]);
+    expect(["Approve", "Deny"].map((name) => desk.button(name).hasAttribute("aria-disabled"))).toEqual([
+      false,
+      false,
+    ]);
   });
 
   test("ignores clicks again when another question arrives", async () => {

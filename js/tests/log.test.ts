@@ -91,7 +91,7 @@ test("many finished calls are one line that says how many of which did not do we
 
   expect(el.querySelectorAll("section > .nb-group, .nb-group")).toHaveLength(1);
   expect(el.querySelector(".nb-group > summary")?.textContent).toBe(
-    "100 calls price ×100 ✕ 1 failed · 40.0 s",
+    '100 calls: price ×100→ {"close": [7, 8]}✕ 1 failed · 40.0 s',
   );
   expect(el.querySelector(".nb-is-running")?.closest(".nb-group")).toBeNull();
   close();
@@ -103,14 +103,14 @@ test("a failed, a denied and a stopped call are told apart in a folded line, by 
   const outcomes = [...el.querySelectorAll<HTMLElement>(".nb-group > summary [class^=nb-is-]")];
 
   expect(outcomes.map((one) => [one.className, one.textContent?.trim()])).toEqual([
-    ["nb-is-error", "✕ 1 failed ·"],
-    ["nb-is-denied", "⊘ 2 denied ·"],
-    ["nb-is-cancelled", "■ 1 cancelled ·"],
+    ["nb-is-error", "✕ 1 failed"],
+    ["nb-is-denied", "⊘ 2 denied"],
+    ["nb-is-cancelled", "■ 1 cancelled"],
   ]);
   close();
 });
 
-test("a folded line says how many of its calls a person edited", async () => {
+test("a folded line has what came of the last call, and how many calls a person approved and edited", async () => {
   const decision = { gate: "run", digest: "", verdict: "approved", by: "button", reason: "" } as const;
   const { el, close } = await page([
     call({ id: "c1", started: 1, seconds: 0.5, asked_arguments: "{}" }),
@@ -119,7 +119,7 @@ test("a folded line says how many of its calls a person edited", async () => {
   ]);
 
   expect(el.querySelector(".nb-group > summary")?.textContent).toBe(
-    "3 calls price ×3 2 edited by you · 1.5 s",
+    '3 calls: ✓price ×3→ {"close": [7, 8]}2 approved by you · 2 edited by you · 1.5 s',
   );
   close();
 });
@@ -128,7 +128,9 @@ test("the seconds in which calls ran side by side count once", async () => {
   const times = [1, 1.2, 9].map((started, n) => call({ id: `c${n}`, started, seconds: 0.5 }));
   const { el, close } = await page(times);
 
-  expect(el.querySelector(".nb-group > summary")?.textContent).toBe("3 calls price ×3 1.2 s");
+  expect(el.querySelector(".nb-group > summary")?.textContent).toBe(
+    '3 calls: ✓price ×3→ {"close": [7, 8]}1.2 s',
+  );
   close();
 });
 
@@ -372,10 +374,15 @@ test("the first line of a result and of a running call's output is visible witho
     "year 18",
     "The turn was stopped.",
     "98.7",
+    `→ [ { "text": "${"x".repeat(106)}…`, // of the fold, and then of what is in it
     "[The user changed the arguments, it says.]",
     '{ "cell": "3f5a", "state": "edited" }',
     `[ { "text": "${"x".repeat(106)}…`,
   ]);
+  // of the last call all of its first lines stand below
+  expect(el.querySelector(".nb-result pre")?.textContent).toMatch(
+    /^\[\n {2}\{\n {4}"text": "x+\n {2}\}\n\]\n$/,
+  );
   close();
 });
 
@@ -404,12 +411,13 @@ test("a result that is a table is one, with what the model saw in a fold", async
   expect([...el.querySelectorAll("[aria-label=Result] :is(td, th)")].map((cell) => cell.textContent)).toEqual(
     ["species", "mass", "Gentoo", "5092.4"],
   );
-  expect([...el.querySelectorAll(".nb-number")].map((cell) => cell.textContent)).toEqual([
+  expect([...el.querySelectorAll(".nb-fold-body .nb-number")].map((cell) => cell.textContent)).toEqual([
     "close",
     "7",
     "mass",
     "5092.4",
   ]);
+  expect(el.querySelector(".nb-result")?.textContent).toBe("speciesmassGentoo5092.4344 rows");
   expect(el.querySelector(".nb-fold-body")?.textContent).toContain("… 343 rows more");
   const folds = [...el.querySelectorAll(".nb-fold-body details")].map(({ textContent }) => textContent);
   expect(folds.find((text) => text?.startsWith("As the model saw it, 34 characters"))).toContain(

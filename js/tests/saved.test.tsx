@@ -42,7 +42,7 @@ const finished = (): Document => kept(recorded("finished.json"));
 /** A turn long enough to be searched: it thought aloud for long. */
 function long(document: Document): Document {
   const blocks = document.blocks.map((block) =>
-    block.kind === "thinking" ? { ...block, text: `${block.text}\n${"Hm. ".repeat(1_000)}` } : block,
+    block.kind === "thinking" ? { ...block, text: `${block.text}\n${"Hm. ".repeat(3_000)}` } : block,
   );
   return { ...document, blocks };
 }
@@ -556,7 +556,7 @@ test("a saved turn offers to add each result to the notebook where there is a ke
   const calls = blocks.filter(({ kind }) => kind === "call");
   const page = shown(document, (...action: unknown[]) => done.push(action));
   const buttons = (): HTMLButtonElement[] => [
-    ...page.el.querySelectorAll<HTMLButtonElement>(".nb-bind-row button"),
+    ...page.el.querySelectorAll<HTMLButtonElement>(".nb-side-button"),
   ];
   await drawn();
   const before = buttons().length;

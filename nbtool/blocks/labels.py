@@ -111,7 +111,7 @@ REASK_REASONS = {
 LONG_LINE = NOTICE_LIMIT + 64
 """Characters of a reason or a notice on one line, including a truncation marker."""
 
-COST_UNKNOWN = "cost unknown (%chat status)"
+COST_UNKNOWN = "no price known"
 """Shown in place of a cost; the command says how to give the price of the model."""
 
 TOOLS_NOT_PRICED = " without the provider's tools"

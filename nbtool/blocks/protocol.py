@@ -102,7 +102,7 @@ class DecisionData(TypedDict):
 
 
 class ProseBlock(TypedDict):
-    """Prose of the model: its reply, its thinking, or its refusal."""
+    """Prose of the model: its reply, its thinking, or its refusal; `seconds` of thinking that took some."""
 
     id: str
     kind: Literal["text", "thinking"]
@@ -110,6 +110,7 @@ class ProseBlock(TypedDict):
     refusal: bool
     state: TextState
     more: OmittedChars
+    seconds: NotRequired[float]
 
 
 class TablePreview(TypedDict):
@@ -139,6 +140,13 @@ class MediaData(TypedDict):
     is_sent: NotRequired[bool]
 
 
+class DisplayData(TypedDict):
+    """What a notebook would show for a result: its media type, and its text; of a chart the JSON of its data."""
+
+    mime: str
+    text: str
+
+
 class ResolvedReferenceShape(TypedDict):
     """The target of a reference; see `nbtool.events.ResolvedReference`."""
 
@@ -158,10 +166,11 @@ class ResolvedShape(TypedDict):
 class CallBlock(TypedDict):
     """One call from its first character to its outcome; `id` is its `call_id`.
 
-    `glances` has the first rows of referenced objects, by their names in `resolved`, and `table` those of a result that
-    is a table; `media` are the images and sounds of the result, except `media_left_out`; `traceback` shows where the
-    person's own code failed. `arguments` are those that run; `asked_arguments` those from the model, if a person edited
-    them. `whole` describes the whole result, if the model received a part of its text.
+    `glances` has the first rows of referenced objects, by their names in `resolved`, and `table` those of a result
+    that is a table; `display` is what a notebook would show for another result; `media` are the images and sounds
+    of the result, except `media_left_out`; `traceback` shows where the person's own code failed. `arguments` are
+    those that run; `asked_arguments` those from the model, if a person edited them. `whole` describes the whole
+    result, if the model received a part of its text.
     """
 
     id: str
@@ -185,6 +194,7 @@ class CallBlock(TypedDict):
     more: OmittedChars
     glances: NotRequired[dict[str, TablePreview]]
     table: NotRequired[TablePreview]
+    display: NotRequired[DisplayData]
     media: NotRequired[list[MediaData]]
     media_left_out: NotRequired[int]
     traceback: NotRequired[str]
@@ -193,12 +203,13 @@ class CallBlock(TypedDict):
 
 
 class NoticeBlock(TypedDict):
-    """A notice for the person."""
+    """A notice for the person; an `aside` is about the cell, and stands quietly below the answer."""
 
     id: str
     kind: Literal["notice"]
     text: str
     level: Literal["info", "warning", "error"]
+    aside: NotRequired[bool]
 
 
 Block = ProseBlock | CallBlock | NoticeBlock
@@ -224,11 +235,12 @@ class UsageData(TypedDict):
 class Head(TypedDict):
     """The state of the turn as a whole; `activity` is one line about current work, or empty.
 
-    If known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
-    that the turn is `replayed` from, which of its `versions` this is and which `turns` these are, what
-    was `attached` to its prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is
-    `cut` here, how many of its seconds it only `waited` for the person, whether its changes to the notebook can be
-    undone, and `acts`: the actions that the page may offer (see `view.protocol.TurnAction`).
+    If known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording that the
+    turn is `replayed` from, which of its `versions` this is and which `turns` these are, what was `attached` to its
+    prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is `cut` here, how many
+    of its seconds it only `waited` for the person, whether its changes to the notebook can be undone, `answer_by`,
+    in seconds since the epoch: when what waits is denied, and `acts`: the actions that the page may offer (see
+    `view.protocol.TurnAction`).
     """
 
     turn_id: str
@@ -254,6 +266,7 @@ class Head(TypedDict):
     cut: NotRequired[bool]
     waited: NotRequired[float]
     undo: NotRequired[bool]
+    answer_by: NotRequired[float]
 
 
 class Document(TypedDict):

@@ -13,7 +13,7 @@ from nbtool import ids
 from nbtool.blocks.display_limits import NOTICE_LIMIT
 from nbtool.blocks.media import SAVED_LIMIT
 from nbtool.blocks.protocol import VERSION, ReaskReason, TextState
-from nbtool.events import CallStatus, EndReason, Gate, TurnStatus
+from nbtool.events import MAX_DISPLAY_CHARS, CallStatus, EndReason, Gate, TurnStatus
 
 DATA_LIMIT = 300_000
 """Bytes of UTF-8 of a turn as data in a saved notebook, written as JSON without spaces, except the images
@@ -135,6 +135,7 @@ DECISION = object_of(
 TABLE = object_of(
     {"columns": list_of(NAME), "rows": list_of(list_of(NAME))}, {"more_rows": COUNT, "more_columns": COUNT}
 )
+DISPLAY = object_of({"mime": NAME, "text": text(MAX_DISPLAY_CHARS)})
 OMITTED = object_of(
     {}, dict.fromkeys(("text", "arguments", "progress", "result", "traceback", "asked_arguments"), COUNT)
 )
@@ -146,7 +147,8 @@ PROSE_BLOCK = object_of(
         "refusal": {"type": "boolean"},
         "state": {"enum": list(get_args(TextState))},
         "more": OMITTED,
-    }
+    },
+    {"seconds": NUMBER},
 )
 RESOLVED = object_of(
     {
@@ -182,13 +184,16 @@ CALL_BLOCK = object_of(
         "traceback": PROSE,
         "glances": record_of(TABLE),
         "table": TABLE,
+        "display": DISPLAY,
         "media": list_of(MEDIA),
         "media_left_out": COUNT,
         "asked_arguments": PROSE,
         "whole": LINE,
     },
 )
-NOTICE_BLOCK = object_of({"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}})
+NOTICE_BLOCK = object_of(
+    {"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}}, {"aside": {"const": True}}
+)
 
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

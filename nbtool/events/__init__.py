@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 # isort: off
 from nbtool.events.calls import (
     BY_ERROR, BY_NOBODY, BY_NO_DECISION, CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted,
-    CallStatus, Difference, Gate, RepeatedQuestion, ResolvedArgument, ResolvedReference, WHOLE_RESULT,
-    resolve_arguments,
+    CallStatus, Difference, Gate, MAX_DISPLAY_CHARS, RepeatedQuestion, ResolvedArgument, ResolvedReference,
+    WHOLE_RESULT, resolve_arguments,
 )  # fmt: skip
 from nbtool.events.deltas import (
     CallDelta, CallPending, DELTAS, Delta, MediaDelta, ProviderDelta, RefusalDelta, ReplyEnd, Retrying, StopReason,
@@ -32,6 +32,7 @@ __all__ = [
     "BY_NOBODY",
     "BY_NO_DECISION",
     "DELTAS",
+    "MAX_DISPLAY_CHARS",
     "WHOLE_RESULT",
     "CallAsked",
     "CallDecided",

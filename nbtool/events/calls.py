@@ -29,6 +29,9 @@ BY_NOBODY = "nobody"
 BY_NO_DECISION = frozenset((BY_NOBODY, BY_ERROR))
 """The `by` of denials, and of withheld results, that are nobody's decision."""
 
+MAX_DISPLAY_CHARS = 100_000
+"""Characters of a chart or a text that is shown as a notebook does; a larger one is shown as its text for the model."""
+
 WHOLE_RESULT = "\n[Whole result: $VAR_REF{{{{{name}}}}}]"
 """The line after a complete result that can be passed on by reference; it is no part of the result."""
 
@@ -243,11 +246,12 @@ class CallFinished:
 
     `traceback` says where the user's code failed; it is not sent to the model. `media` are images and sounds of the
     result, for the view: not written to the journal or to a recording here (images that the model got are in its
-    message). `media_left_out` counts those that were too large or too many, `media_unsaved` those that the journal does
-    not have. `qualified_name` is as in `CallReady`. `whole` describes the whole result if `shown` has a part of its
-    text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to the user only,
-    and not written to the journal or to a recording. If it `is_described`, the model got a description in place of the
-    result. `forwarded` and `inside` are as in `CallReady`; `arguments` are those of a call inside another one that was
+    message). `media_left_out` counts those that were too large or too many, `media_unsaved` those that the journal
+    does not have. `qualified_name` is as in `CallReady`. `whole` describes the whole result if `shown` has a part
+    of its text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to the
+    user only, and not written to the journal or to a recording; so is `display`, the `mime` type and `text` of what
+    a notebook would show for the result. If it `is_described`, the model got a description in place of the result.
+    `forwarded` and `inside` are as in `CallReady`; `arguments` are those of a call inside another one that was
     never ready: no other event has them.
     """
 
@@ -266,6 +270,7 @@ class CallFinished:
     qualified_name: str = field(default="", metadata=TEXT)
     whole: str = field(default="", metadata=TEXT)
     table: dict[str, Any] = field(default_factory=dict, metadata=VIEW)
+    display: dict[str, str] = field(default_factory=dict, metadata=VIEW)
     is_described: bool = field(default=False, metadata=OWN)
     forwarded: bool = field(default=False, metadata=OWN)
     inside: str = field(default="", metadata=OWN)

@@ -12,14 +12,16 @@ from nbtool.blocks.protocol import VERSION
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import short_id
+from nbtool.magics.cell.cell_prompt import trim
 from nbtool.magics.commands.context import CommandContext, Kernel
 from nbtool.magics.commands.past_chats.reopen import chat_of_turn, read_chat_of, reopen_chat_of
 from nbtool.magics.commands.state.model_choices import model_choices
+from nbtool.magics.commands.turns.bind import TURN, bind
 from nbtool.magics.commands.turns.undo import undo_command, undo_turn
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.notebook.turn_output import saved_turn_bundle, version_fields
 from nbtool.magics.views.shown_turns import shown_turns
-from nbtool.view.saved_turn_messages import ModelsRequest, SavedTurnAnswer, VersionRequest, parse_request
+from nbtool.view.saved_turn_messages import ModelsRequest, RepeatRequest, SavedTurnAnswer, VersionRequest, parse_request
 
 
 def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
@@ -34,8 +36,14 @@ def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
         if request["kind"] == "code":
             return _code(context, request["turn"])
         context, note = _find_chat(context, request["turn"])
-        if request["kind"] == "version":
-            return _switch(context, request, note)
+        match request["kind"]:
+            case "version":
+                return _switch(context, request, note)
+            case "repeat":
+                return _repeat(context, request, note)
+            case "bind":
+                text = bind(context, [request["reference"], TURN, request["turn"]])
+                return {"v": VERSION, "ok": True, "text": _join(note, text)}
         return _undo(context, context.chat.tree.get(request["turn"])[1], note)
     except NbtoolError as error:
         return {"v": VERSION, "ok": False, "text": str(error)}
@@ -75,6 +83,18 @@ def _undo(context: CommandContext, turn: Turn, note: str) -> SavedTurnAnswer:
         text = "It takes back what this turn changed."
         return {"v": VERSION, "ok": True, "text": _join(note, text), "source": undo_command(context, turn)}
     return {"v": VERSION, "ok": True, "text": _join(note, undo_turn(context, turn))}
+
+
+def _repeat(context: CommandContext, request: RepeatRequest, note: str) -> SavedTurnAnswer:
+    """Say whether the turn's own cell repeats it: it sent this prompt, and its turn is on the current line then."""
+    chat, typed = context.chat, trim(request["typed"])
+    node, turn = chat.find_turn(request["turn"])
+    sent = turn.prompt.text
+    is_same = node.cell_id == turn.cell_id == request["cell"] and (sent == typed or sent.startswith(f"{typed}\n\n"))
+    if is_same and typed and node not in chat.tree.active_path:
+        chat.switch(turn)
+        shown_turns.update_branch(chat)
+    return {"v": VERSION, "ok": True, "text": note, "in_place": bool(is_same and typed)}
 
 
 def _switch(context: CommandContext, request: VersionRequest, note: str) -> SavedTurnAnswer:

@@ -1,7 +1,7 @@
 """The messages between the page of a saved turn and the kernel: a closed set, each validated before use.
 
-A saved turn has no widget, so its page opens a comm with one request and gets one answer. Nothing runs by it; only
-`undo` changes the notebook, back to objects that this kernel kept itself.
+A saved turn has no widget, so its page opens a comm with one request and gets one answer. Nothing runs by it; `undo`
+changes the notebook, back to objects that this kernel kept itself, and `bind` adds a name to it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing_extensions import TypedDict  # pydantic requires this one before Pyt
 
 from nbtool.blocks.render.whole_conversation import ModelChoice
 from nbtool.view.message_envelope import CLOSED
-from nbtool.view.message_fields import TurnId
+from nbtool.view.message_fields import TEXT_LIMIT, Id, TurnId
 
 ChatName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$")]
 
@@ -61,14 +61,38 @@ class UndoRequest(TypedDict):
     turn: TurnId
 
 
-SavedTurnRequest = VersionRequest | CodeRequest | ModelsRequest | UndoRequest
+@final
+class RepeatRequest(TypedDict):
+    """A request whether running a turn's cell again makes a new version of it: `typed` is the prompt in the cell."""
+
+    v: Literal[1]
+    kind: Literal["repeat"]
+    chat: ChatName
+    turn: TurnId
+    cell: Id
+    typed: Annotated[str, Field(max_length=TEXT_LIMIT)]
+
+
+@final
+class BindRequest(TypedDict):
+    """A request to bind the result of a call of a turn in the notebook, by the name that references have for it."""
+
+    v: Literal[1]
+    kind: Literal["bind"]
+    chat: ChatName
+    turn: TurnId
+    reference: Annotated[str, Field(pattern=r"^[^\W\d]\w{0,99}$")]
+
+
+SavedTurnRequest = VersionRequest | CodeRequest | ModelsRequest | UndoRequest | RepeatRequest | BindRequest
 """Page of a saved turn → kernel."""
 
 
 class SavedTurnAnswer(TypedDict):
     """What was done, or why not, as `text`.
 
-    `source` is that of a cell, `data` the output that shows a version, and `models` has the first lines for a cell.
+    `source` is that of a cell, `data` the output that shows a version, `models` has the first lines for a cell, and
+    `in_place` is whether the turn's own cell repeats it.
     """
 
     v: Literal[1]
@@ -77,6 +101,7 @@ class SavedTurnAnswer(TypedDict):
     source: NotRequired[str]
     data: NotRequired[dict[str, Any]]
     models: NotRequired[list[ModelChoice]]
+    in_place: NotRequired[bool]
 
 
 def parse_request(content: object) -> SavedTurnRequest | None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nbtool.blocks import confusables, labels
+from nbtool.events import WHOLE_RESULT
 
 FOLDER = Path(__file__).parents[2] / "js" / "src" / "text"
 IS_RECORDING = bool(os.environ.get("NBTOOL_RECORD"))  # read now: each test has an environment of its own
@@ -30,6 +31,7 @@ PAGE_DATA: dict[str, dict[str, Any]] = {
         "resultWaits": labels.RESULT_WAITS,
         "costUnknown": labels.COST_UNKNOWN,
         "toolsNotPriced": labels.TOOLS_NOT_PRICED,
+        "wholeResult": WHOLE_RESULT.format(name="{name}"),
     },
     "confusables.json": {
         "foreignScripts": confusables.FOREIGN_SCRIPTS,

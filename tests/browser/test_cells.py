@@ -264,7 +264,7 @@ def test_cells_of_the_page_are_context_also_those_that_never_ran(lab: Lab, front
     notebook.write_cell(LAST, "%%chat --cells 1 --dry-run\nWhat is above?")
     notebook.run_cell(LAST)
 
-    notebook.wait_output(LAST, "The prompt contains 1 cell from the page's notebook, about")
+    notebook.wait_output(LAST, "Sent with 1 cell from the page's notebook, about")
     notebook.wait_output(LAST, "never_ran = 'xylophone'")
 
 
@@ -280,7 +280,7 @@ def test_the_cell_to_fix_is_that_of_the_page_as_it_ran_and_as_it_was_edited_sinc
     notebook.write_cell(TARGET, "x + defined_name")
     notebook.write_cell(CHAT, "%chat -c agent fix please")
     notebook.run_cell(CHAT)
-    notebook.wait_output(CHAT, "The prompt contains 1 cell from the page's notebook, about")
+    notebook.wait_output(CHAT, "Sent with 1 cell from the page's notebook, about")
     notebook.wait_output(CHAT, "Done.")
     screenshot(notebook.page, f"cells-fix-{front}-{theme}")
 
@@ -303,7 +303,7 @@ def test_the_cell_that_ran_last_is_explained_with_its_output(
     notebook.run_cell(TARGET)
     notebook.write_cell(CHAT, "%chat -c agent explain in one word")
     notebook.run_cell(CHAT)
-    notebook.wait_output(CHAT, "The prompt contains 1 cell from the page's notebook, about")
+    notebook.wait_output(CHAT, "Sent with 1 cell from the page's notebook, about")
     notebook.wait_output(CHAT, "Done.")
     screenshot(notebook.page, f"cells-explain-{kernel}-{theme}")
 
@@ -326,7 +326,7 @@ def test_all_cells_above_are_context_with_outputs_and_errors_and_a_line_and_the_
     notebook.write_cell(CHAT, "%%chat -c agent --cells above\nWhat went wrong?")
     notebook.run_cell(CHAT)
     notebook.wait_output(CHAT, "Done.")
-    line = notebook.wait_output(CHAT, "The prompt contains 2 cells from the page's notebook, about").inner_text()
+    line = notebook.wait_output(CHAT, "Sent with 2 cells from the page's notebook, about").inner_text()
     screenshot(notebook.page, f"cells-above-{theme}")
 
     notebook.write_cell(LAST, "print(agent.model.wire.prompts[0].messages[-1].text)\n%chat -c agent status")

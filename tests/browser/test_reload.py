@@ -99,8 +99,8 @@ def test_the_end_of_a_parked_turn_takes_both_its_places_in_a_page_that_was_reloa
     notebook.reload()
     parked.card(notebook).get_by_role("button", name="Approve").click()
 
-    notebook.wait_output(1, "This turn outlived its cell")
-    expect(notebook.output(1)).not_to_contain_text("Parked at")
+    expect(notebook.output(1).get_by_role("button", name="Rerun")).to_have_count(1, timeout=30_000)
+    expect(notebook.output(1)).not_to_contain_text("Waiting for you")
     for word in ("Approve", "Deny", "Stop"):
         expect(notebook.output(1).get_by_role("button", name=word)).to_have_count(0)
     notebook.run_cell(2)

@@ -433,7 +433,7 @@ EXCLUDED: dict[str, str] = {
          "explained_failure", "turns_since", "turns_of_key", "acted_keys", "list_turns", "local_turns",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
-         "model_choices", "steps", "notices_before", "bind_value", "close_former",
+         "model_choices", "steps", "notices_before", "first_departure_note", "bind_value", "close_former",
          "describe_empty", "wrap_for_page", "use_chat", "check_no_builtin", "hidden_type_error",
          "name_setting", "is_called", "cell_of_turn", "parse_type", "count_are", "no_list", "make_typed_dict",
          "own_name", "name_collapsed",

@@ -183,3 +183,58 @@ VALID = {"v": 1, "kind": "version", "chat": "main", "turn": "turn_1", "other": "
 )  # fmt: skip
 def test_what_is_no_request_is_not_answered(shell: Any, content: Any) -> None:
     assert answer_page(chats_of(shell), content) is None
+
+
+@pytest.fixture
+def turn_of_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Give the turn of a cell with an id, as a page sends one."""
+    shell.run_cell(PRICE)
+    assert shell.run_cell(
+        "%%chat -q -m practice:fast -o answer -t price --approve auto\nUse &`price` for AAPL."
+    ).success
+    turn = shell.user_ns["answer"]
+    node = chats_of(shell).chats["main"].tree.active_path[-1]
+    node.cell_id = turn.cell_id = "cell-1"
+    capsys.readouterr()
+    return turn
+
+
+@pytest.mark.parametrize(
+    ("cell", "typed", "in_place"),
+    [
+        ("cell-1", "Use &`price` for AAPL.", True),
+        ("cell-1", "\nUse &`price` for AAPL.\n", True),
+        ("cell-1", "Use &`price` for NVDA.", False),
+        ("cell-1", "Use &`price`", False),
+        ("cell-2", "Use &`price` for AAPL.", False),
+        ("cell-1", "\n", False),
+    ],
+)
+def test_a_turn_is_repeated_by_its_own_cell_with_its_own_prompt(
+    shell: Any, turn_of_cell: Any, cell: str, typed: str, in_place: bool
+) -> None:
+    answer = ask(shell, "repeat", turn_of_cell.turn_id, cell=cell, typed=typed)
+
+    assert (answer["ok"], answer["in_place"]) == (True, in_place)
+
+
+def test_a_turn_beside_the_current_line_is_on_it_before_its_cell_repeats_it(shell: Any, turn_of_cell: Any) -> None:
+    assert shell.run_cell("%%chat -q -m practice:fast -o other --edit 1\nHello.").success
+
+    answer = ask(shell, "repeat", turn_of_cell.turn_id, cell="cell-1", typed="Use &`price` for AAPL.")
+
+    assert answer["in_place"] is True
+    assert current_version(shell) == turn_of_cell.turn_id
+
+
+def test_a_result_of_a_saved_turn_is_bound_and_replaces_no_other_name(shell: Any, turn_of_cell: Any) -> None:
+    reference = turn_of_cell.calls[0].reference
+
+    bound = ask(shell, "bind", turn_of_cell.turn_id, reference=reference)
+    value = shell.user_ns[reference]
+    shell.user_ns[reference] = "mine"
+    refused = ask(shell, "bind", turn_of_cell.turn_id, reference=reference)
+
+    assert (bound["ok"], value) == (True, turn_of_cell.calls[0].result)
+    assert (refused["ok"], shell.user_ns[reference]) == (False, "mine")
+    assert ask(shell, "bind", turn_of_cell.turn_id, reference="a; import os") is None

@@ -84,7 +84,7 @@ TEXT = {
         "stop": "Stopped",
     },
     "12_cells.ipynb": {
-        "context": "The prompt contains 2 cells from IPython's history, about",
+        "context": "Sent with 2 cells from IPython's history, about",
         "changed": "(61, True)",
         "undo": "Put back `penguins`. Removed `dropped`. `counted` changed in place: no former state is kept.",
         "undone": "(344, False)",

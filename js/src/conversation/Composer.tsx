@@ -5,10 +5,13 @@ import { ModelSelect } from "../views/ModelSelect";
 interface ComposerProps {
   /** The models for the next prompt, that of the chat first. */
   models: readonly ModelChoice[];
-  onSubmit: (text: string, model?: ModelChoice) => void;
+  /** Whether the page can send the prompt at once; else it becomes a cell below. */
+  canSend: boolean;
+  /** Take the text; with `isCell` it is only to become a cell below. */
+  onSubmit: (text: string, model: ModelChoice | undefined, isCell: boolean) => void;
 }
 
-/** The box for the next prompt: it becomes a cell below, which the person runs. */
+/** The box for the next prompt: it becomes a cell below, which is run at once where the page can; with Alt it is not. */
 export class Composer extends Component<ComposerProps, { text: string; model: string }> {
   override state = { text: "", model: "" };
 
@@ -17,30 +20,31 @@ export class Composer extends Component<ComposerProps, { text: string; model: st
     return this.props.models.find(({ name, magic }) => name === this.state.model && magic);
   }
 
-  #submit = (): void => {
+  #submit = ({ altKey }: { altKey: boolean }): void => {
     const text = this.state.text.trim();
     if (!text) return;
-    this.props.onSubmit(text, this.#choice());
+    this.props.onSubmit(text, this.#choice(), altKey);
     this.setState({ text: "" });
   };
 
   #onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
     event.stopPropagation();
-    if (event.key !== "Enter" || event.shiftKey || event.altKey || isComposing(event)) return;
+    if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
     event.preventDefault();
-    if (!event.repeat) this.#submit();
+    if (!event.repeat) this.#submit(event);
   };
 
   render(): JSX.Element {
     const { text } = this.state;
-    const { models } = this.props;
+    const { models, canSend } = this.props;
+    const what = canSend ? "Continue the chat" : "Continue the chat: your text becomes a new cell below";
     return (
       <div class="nb-composer">
         <textarea
           rows={2}
           maxLength={100_000}
-          placeholder="Continue the chat: your text becomes a new cell below (Shift+Enter: new line)"
-          aria-label="Continue the chat: your text becomes a new cell below"
+          placeholder={`${what} (Shift+Enter: new line)`}
+          aria-label={what}
           data-lm-suppress-shortcuts="true"
           value={text}
           onInput={({ currentTarget }) => this.setState({ text: currentTarget.value })}
@@ -59,10 +63,10 @@ export class Composer extends Component<ComposerProps, { text: string; model: st
             type="button"
             class="nb-button nb-primary"
             disabled={!text.trim()}
-            title="Enter"
+            title={canSend ? "Enter sends; with Alt it only adds the cell" : "Enter"}
             onClick={this.#submit}
           >
-            Add cell below
+            {canSend ? "Send" : "Add cell below"}
           </button>
         </div>
       </div>

@@ -1,4 +1,6 @@
-import { Component, type JSX } from "preact";
+import { Component, createRef, type JSX } from "preact";
+import type { ModelChoice } from "../generated";
+import { cellRunner } from "../kernel/cellRunner";
 import { escapeInvisible, plural, singleLine } from "../text/format";
 import { InsertedCellNotice } from "../views/InsertedCell";
 import { KEY_PROPS } from "../views/notebookKeys";
@@ -10,10 +12,20 @@ import type { ConversationClient } from "./client";
 /** The active line from its beginning to its end, and a box to go on in. */
 export class Conversation extends Component<{ client: ConversationClient }> {
   #unsubscribe = (): void => {};
+  #root = createRef<HTMLElement>();
 
   override componentDidMount(): void {
     this.#unsubscribe = this.props.client.subscribe(() => this.forceUpdate());
   }
+
+  /** Add the cell of a prompt below, and run it where the page can. */
+  #submit = (text: string, model: ModelChoice | undefined, isCell: boolean): void => {
+    const { client } = this.props;
+    client.insertPrompt(text, model);
+    const id = client.state().insertedCell?.placed?.cell?.id;
+    if (!isCell && id && this.#root.current && cellRunner()?.runCell(this.#root.current, id))
+      client.dismissCell();
+  };
 
   override componentWillUnmount(): void {
     this.#unsubscribe();
@@ -23,7 +35,12 @@ export class Conversation extends Component<{ client: ConversationClient }> {
     const { client } = this.props;
     const { turns, leftOut, models, insertedCell, hasNoReply } = client.state();
     return (
-      <section class="nb-conversation nb-turn" aria-label={singleLine(client.title, 80)} {...KEY_PROPS}>
+      <section
+        ref={this.#root}
+        class="nb-conversation nb-turn"
+        aria-label={singleLine(client.title, 80)}
+        {...KEY_PROPS}
+      >
         <header class="nb-header">
           <b>{singleLine(client.title, 80)}</b>
           {client.isSaved ? (
@@ -64,7 +81,9 @@ export class Conversation extends Component<{ client: ConversationClient }> {
         ))}
         {turns?.length === 0 && <p class="nb-muted">No turns yet.</p>}
         {insertedCell && <InsertedCellNotice cell={insertedCell} close={client.dismissCell} />}
-        {!client.isSaved && <Composer models={models} onSubmit={client.insertPrompt} />}
+        {!client.isSaved && (
+          <Composer models={models} canSend={cellRunner() !== undefined} onSubmit={this.#submit} />
+        )}
       </section>
     );
   }

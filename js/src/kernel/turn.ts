@@ -32,6 +32,14 @@ export interface DraftReasons {
   focusedDigest: string;
 }
 
+/** Sends the prompt of a saved turn again, in its own cell. */
+export interface Resend {
+  /** The prompt in the turn's cell; undefined where the cell is none that can be sent again. */
+  prompt(): string | undefined;
+  /** Send it, or another in its place; what the kernel says, and whether it was sent. */
+  send(prompt?: string): Promise<{ isSent: boolean; text: string }>;
+}
+
 export interface Connection {
   readonly drafts: DraftReasons;
   state(): TurnState;
@@ -51,6 +59,8 @@ export interface Connection {
   bind(callId: string, name: string, replace: boolean): void;
   /** Request an action on the turn: a cell, which is inserted below where the page can, or another version. */
   runAction(action: PageAction, version?: number, reference?: string): void;
+  /** Sends the turn again in its own cell. Missing where the page cannot. */
+  readonly resend?: Resend | undefined;
   /** Insert a code block of the reply as a cell, which does not run. Missing where the page cannot. */
   insertCell?: ((text: string, note?: string) => void) | undefined;
   dismissCell(): void;

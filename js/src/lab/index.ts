@@ -7,8 +7,10 @@
 
 import { setCellLink } from "../kernel/cellLink";
 import { setCellReveal } from "../kernel/cellReveal";
+import { setCellRunner } from "../kernel/cellRunner";
 import { setDiagramDrawer } from "../kernel/diagrams";
 import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
+import { setOutputDrawer } from "../kernel/outputDrawer";
 import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
 import { findCell, findPanel, findPanelOfCell, revealCell, showCell } from "./actions";
@@ -20,13 +22,16 @@ import { createHistoryRenderers } from "./historyRenderer";
 import type { HistoryViews } from "./historyViews";
 import labStyles from "./lab.css";
 import { answerNotebookRequests, type CellRequests } from "./notebookRequests";
+import { makeOutputDrawer } from "./outputs";
 import { createTurnRenderer } from "./renderer";
+import { runCell } from "./repeat";
 import { loadSharedModules, type SharedScope } from "./sharedModules";
 import type { MermaidManager, NotebookTracker, RenderMime, SharedModules } from "./types";
 
 declare const LAZY_FILE: string;
 declare const HISTORY_FILE: string;
 declare const CELLS_FILE: string;
+declare const RESULTS_FILE: string;
 
 const NAME = "nbtool-chat";
 const scriptUrl = (document.currentScript as HTMLScriptElement | null)?.src ?? "";
@@ -48,7 +53,7 @@ async function turns(from: SharedScope): Promise<object> {
   const shared = await loadSharedModules<SharedModules>(from, {
     "@lumino/widgets": ["Widget", "PanelLayout"],
     "@jupyterlab/rendermime": ["IRenderMimeRegistry"],
-    "@jupyterlab/notebook": ["INotebookTracker"],
+    "@jupyterlab/notebook": ["INotebookTracker", "NotebookActions"],
   });
   const mermaidToken = await findMermaidToken(from);
   return {
@@ -73,11 +78,20 @@ async function turns(from: SharedScope): Promise<object> {
           cellOf: (node) => findCell(node, findPanelOfCell(node, tracker))?.node,
           reveal: (node) => revealCell(node, findPanelOfCell(node, tracker)),
         });
+        setCellRunner({
+          runCell(el, id) {
+            const panel = findPanel(el, tracker);
+            const at = panel?.content.model?.sharedModel.cells?.findIndex((cell) => cell.id === id) ?? -1;
+            const widget = panel?.content.widgets[at];
+            return panel && widget ? runCell(shared, panel, widget) : false;
+          },
+        });
         setCellLink((node, cell) => showCell(findPanel(node, tracker), cell));
       }
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));
       if (mermaid?.renderSvg) setDiagramDrawer((text) => mermaid.renderSvg(text));
       const context = { shared, rendermime, tracker };
+      setOutputDrawer(makeOutputDrawer(context, loadResults));
       rendermime.addFactory(createTurnRenderer(context));
       for (const factory of createHistoryRenderers(context, loadHistoryViews)) rendermime.addFactory(factory);
     },
@@ -140,6 +154,13 @@ async function loadHistoryViews(): Promise<HistoryViews> {
 /** Load what answers requests about cells from the folder of this file, with the first request. */
 async function loadCellRequests(): Promise<CellRequests> {
   return (await import(/* @vite-ignore */ new URL(CELLS_FILE, scriptUrl).href)) as CellRequests;
+}
+
+/** Load what draws results of calls from the folder of this file, with the first such result. */
+async function loadResults(): Promise<typeof import("./results")> {
+  return (await import(
+    /* @vite-ignore */ new URL(RESULTS_FILE, scriptUrl).href
+  )) as typeof import("./results");
 }
 
 /** Load the second module from the folder of this file when a rendered turn needs it; until then the views are plain. */

@@ -1,5 +1,6 @@
 /** The renderer of saved turns in JupyterLab, by their media type. */
 import { render } from "preact";
+import type { Resend } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
 import type { Document, PageAction } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
@@ -7,10 +8,19 @@ import { parseSavedTurn, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
 import { announce } from "../views/LiveRegion";
 import { keepAt } from "../views/scroller";
-import { actionsFor, cellSource, findPanel, insertActionCell, insertCell, isAlive } from "./actions";
+import {
+  actionsFor,
+  cellIndex,
+  cellSource,
+  findPanel,
+  insertActionCell,
+  insertCell,
+  isAlive,
+} from "./actions";
 import { learnMagic } from "./chatSyntax";
 import { takeLostFocus } from "./focus";
 import { requestFromKernel } from "./kernelRequest";
+import { canRepeat, chatCellOf, runCell } from "./repeat";
 import { applyAnswer, requestFor } from "./savedTurnRequests";
 import type { MimeModel, NotebookPanel, Renderer, RendererContext, RendererFactory } from "./types";
 import { keepWhole } from "./wholeOutput";
@@ -72,6 +82,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
         document,
         (action, version, reference) => void this.#runAction(turn, action, version, reference),
         {
+          ...(document.head.turn_id && { resend: this.#resendOf(document) }),
           insertCell: (text, note) => turn.showOutcome({ ...insertCell(this.node, this.#panel, text), note }),
         },
       );
@@ -89,6 +100,22 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
       });
     }
 
+    /** Return what sends the turn's cell again; undefined where its page could not, so that a cell below does. */
+    #resendOf({ head }: Document): Resend {
+      return {
+        prompt: () => chatCellOf(this.node, this.#panel)?.prompt,
+        send: async (prompt) => {
+          const own = shared.NotebookActions?.runCells && chatCellOf(this.node, this.#panel);
+          if (!own) return { isSent: false, text: "" };
+          const { inPlace, text } = await canRepeat(own, head);
+          if (!inPlace || own.cell.getSource() !== `${own.above}${own.prompt}`)
+            return { isSent: false, text };
+          if (prompt !== undefined && prompt !== own.prompt) own.cell.setSource(`${own.above}${prompt}`);
+          return { isSent: runCell(shared, own.panel, own.widget), text };
+        },
+      };
+    }
+
     /** Run an action in place if the kernel knows nbtool, else by a cell below. */
     async #runAction(
       turn: OfflineConnection,
@@ -97,7 +124,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
       reference?: string,
     ): Promise<void> {
       const { head } = turn.state().document;
-      const request = requestFor(action, head, version);
+      const request = requestFor(action, head, version, reference);
       if (request) {
         turn.showOutcome({ state: "requested", text: "" });
         const answer = await requestFromKernel(this.#panel?.sessionContext.session?.kernel, request);
@@ -111,7 +138,17 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
         }
       }
       const detail = { version, reference };
+      const isShown = action === "explore"; // its cell only shows something
       await insertActionCell(this.node, this.#panel, action, head, detail, turn.showOutcome);
+      if (isShown) this.#runInserted(turn);
+    }
+
+    /** Run the cell that was inserted below, unless nbtool has to be loaded first. */
+    #runInserted(turn: OfflineConnection): void {
+      const { state, placed } = turn.state().insertedCell ?? {};
+      const widget = this.#panel?.content.widgets[cellIndex(this.node, this.#panel) + 1];
+      if (state !== "below" || !placed || !this.#panel || !widget) return;
+      if (runCell(shared, this.#panel, widget)) turn.showOutcome(null);
     }
 
     async #renderFallback(model: MimeModel): Promise<void> {

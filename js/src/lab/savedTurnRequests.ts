@@ -11,10 +11,19 @@ import { TURN_MIME } from "../saved/parse";
 import { cellIndex, insertCell } from "./actions";
 import type { NotebookPanel } from "./types";
 
+/** A variable that a call's result is kept in, also in a forged turn. */
+const VARIABLE = /^[\p{L}_][\p{L}\p{N}_]{0,99}$/u;
+
 /** Return what is requested from the kernel for an action; undefined for one that is a cell. */
-export function requestFor(action: PageAction, head: Head, version = 0): SavedTurnRequest | undefined {
+export function requestFor(
+  action: PageAction,
+  head: Head,
+  version = 0,
+  reference = "",
+): SavedTurnRequest | undefined {
   const about = { v: VERSION, chat: head.chat ?? "main", turn: head.turn_id } as const;
   if (action === "code" || action === "undo") return { ...about, kind: action };
+  if (action === "bind" && VARIABLE.test(reference)) return { ...about, kind: "bind", reference };
   const other = action === "version" && head.turns?.[version - 1];
   return other ? { ...about, kind: "version", other } : undefined;
 }

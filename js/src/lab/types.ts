@@ -5,6 +5,8 @@ import type { Cell, Signal } from "../notebook/notebookModel";
 export interface MimeModel {
   readonly data: Readonly<Record<string, unknown>>;
   readonly trusted: boolean;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  setData?(options: object): void;
 }
 
 /** Lumino's widget: https://lumino.readthedocs.io/en/latest/api/classes/widgets.Widget.html */
@@ -151,8 +153,12 @@ export interface NotebookTracker {
 
 /** The shared JupyterLab modules, of which the page has one instance each. */
 export interface SharedModules {
-  Widget: new () => Widget;
+  Widget: (new () => Widget) & { attach?(widget: Widget, host: HTMLElement): void };
   PanelLayout: new () => Layout;
+  /** Of JupyterLab 4.1 and newer. */
+  NotebookActions?: {
+    runCells?(content: unknown, cells: readonly CellWidget[], sessionContext: unknown): Promise<boolean>;
+  };
   IRenderMimeRegistry: object;
   INotebookTracker: object;
 }

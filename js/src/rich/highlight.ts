@@ -2,11 +2,8 @@
 import core from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
-import cpp from "highlight.js/lib/languages/cpp";
 import diff from "highlight.js/lib/languages/diff";
-import go from "highlight.js/lib/languages/go";
 import ini from "highlight.js/lib/languages/ini";
-import java from "highlight.js/lib/languages/java";
 import javascript from "highlight.js/lib/languages/javascript";
 import json from "highlight.js/lib/languages/json";
 import julia from "highlight.js/lib/languages/julia";
@@ -15,20 +12,15 @@ import markdown from "highlight.js/lib/languages/markdown";
 import python from "highlight.js/lib/languages/python";
 import pythonRepl from "highlight.js/lib/languages/python-repl";
 import r from "highlight.js/lib/languages/r";
-import rust from "highlight.js/lib/languages/rust";
 import sql from "highlight.js/lib/languages/sql";
-import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 
 const LANGUAGES = {
   bash,
   c,
-  cpp,
   diff,
-  go,
   ini,
-  java,
   javascript,
   json,
   julia,
@@ -37,15 +29,16 @@ const LANGUAGES = {
   python,
   "python-repl": pythonRepl,
   r,
-  rust,
   sql,
-  typescript,
   xml,
   yaml,
 };
 
 for (const [name, language] of Object.entries(LANGUAGES)) core.registerLanguage(name, language);
 core.registerAliases(["ipython", "python3"], { languageName: "python" });
+// grammars that would take 9 KB, of languages that are rare in a notebook and near enough to these
+core.registerAliases(["cpp", "c++", "cc", "java", "go", "rust", "rs"], { languageName: "c" });
+core.registerAliases(["ts", "tsx", "typescript"], { languageName: "javascript" });
 
 /** Maximum characters of code that is highlighted; longer code is plain. */
 export const CODE_LIMIT = 5_000;

@@ -11,6 +11,7 @@ import { mountLiveTurn } from "./LiveTurn";
 import { CallControls } from "./log/CallControls";
 import { CallDetails } from "./log/CallDetails";
 import { GroupSummary } from "./log/GroupSummary";
+import { Outcome } from "./log/Outcome";
 import { Omission } from "./Omission";
 import { Prose } from "./Prose";
 import { withStyles } from "./styles";
@@ -31,6 +32,7 @@ const views: LazyMounts = {
   insertedCell: asMount(InsertedCellNotice),
   prose: asMount(Prose),
   call: asMount(CallDetails),
+  outcome: asMount(Outcome),
   callControls: asMount(CallControls),
 };
 

@@ -5,8 +5,8 @@ import { Find } from "./Find";
 import type { OfflineConnection } from "./offline";
 import { searchableTexts } from "./search";
 
-/** Characters of a turn, folded ones too, from which on it is worth a search. */
-const MIN_SEARCHABLE_CHARS = 3_000;
+/** Characters of a turn, folded ones too, from which on it is worth a search: about three screens. */
+const MIN_SEARCHABLE_CHARS = 12_000;
 
 /** A saved turn: the final state of the live view, with a search field in the line of its footer. */
 export function Saved({ connection }: { connection: OfflineConnection }): JSX.Element {

@@ -24,7 +24,11 @@ interface MediaLoader {
 export function offlineConnection(
   document: Document,
   runAction: Connection["runAction"],
-  { bytes, insertCell }: { bytes?: MediaLoader; insertCell?: Connection["insertCell"] } = {},
+  {
+    bytes,
+    insertCell,
+    resend,
+  }: { bytes?: MediaLoader; insertCell?: Connection["insertCell"]; resend?: Connection["resend"] } = {},
 ): OfflineConnection {
   const listeners = new Set<() => void>();
   let state: TurnState = { document, link: "offline", requests: {} };
@@ -56,6 +60,7 @@ export function offlineConnection(
     stopCall: () => {},
     bind: () => {},
     insertCell,
+    resend,
     dismissCell: () => showOutcome(null),
     ...(bytes && { requestMedia: bytes.request }),
   };

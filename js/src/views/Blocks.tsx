@@ -1,6 +1,6 @@
-import type { JSX } from "preact";
+import { Fragment, type JSX } from "preact";
 import { type Connection, isLive } from "../kernel/turn";
-import type { Block, CallBlock } from "../protocol";
+import type { Block, CallBlock, NoticeBlock } from "../protocol";
 import { plural } from "../text/format";
 import { Call } from "./Call";
 import { MediaNames } from "./LazyMedia";
@@ -26,26 +26,64 @@ const SETTLED_STATES: readonly string[] = [
   "not_run",
 ];
 
+/** The states whose reason is worth more than the room of a row. */
+const EXPLAINED_STATES: readonly string[] = ["error", "not_found", "invalid", "timed_out"];
+
+/** Characters of a result that the line of a fold has room for. */
+const MAX_SUMMARY = 60;
+
 /** The blocks of a turn in order; many finished calls in a row are one fold. */
 export function Blocks({ blocks, connection }: { blocks: Block[]; connection: Connection }): JSX.Element {
+  const last = blocks.findLast((block) => block.kind === "call");
   return (
     <>
-      {groupSettledCalls(blocks).map((run) => {
+      {groupSettledCalls(blocks.filter((block) => !isAside(block))).map((run) => {
         const [first] = run;
         if (!first) return null;
+        const isGroup = run.length > 1;
         const views = run.map((block) => (
           <div class="nb-block-item" key={block.id}>
-            {renderBlock(block, connection)}
+            {renderBlock(block, connection, !isGroup && hasOutcome(block, last))}
           </div>
         ));
-        return run.length > 1 ? (
-          <CallGroup key={`g${first.id}`} calls={run as CallBlock[]} views={views} />
-        ) : (
-          views[0]
+        if (!isGroup) return views[0];
+        const end = run.at(-1);
+        return (
+          <Fragment key={`g${first.id}`}>
+            <CallGroup calls={run as CallBlock[]} views={views} />
+            {end && hasOutcome(end, last) && !isInSummary(end) && <Outcome block={end as CallBlock} />}
+          </Fragment>
         );
       })}
     </>
   );
+}
+
+/** Whether a block is about the cell and not about the answer: it stands quietly below the footer. */
+export function isAside(block: Block): block is NoticeBlock {
+  return block.kind === "notice" && block.aside === true;
+}
+
+/** Whether what came of a call stands below its row: of the last one, of each chart, and of each that failed. */
+function hasOutcome(block: Block, last: Block | undefined): boolean {
+  if (block.kind !== "call" || block.question || !SETTLED_STATES.includes(block.state)) return false;
+  if (block.state !== "ok") return EXPLAINED_STATES.includes(block.state);
+  return block.display !== undefined || (block === last && !block.media);
+}
+
+/** Whether the line of a fold has all that came of its last call. */
+function isInSummary(block: Block): boolean {
+  return (
+    block.kind === "call" &&
+    !block.table &&
+    block.result.length <= MAX_SUMMARY &&
+    !block.result.includes("\n")
+  );
+}
+
+/** What came of a call, below its row. */
+function Outcome({ block }: { block: CallBlock }): JSX.Element {
+  return <LazyView view="outcome" props={{ block }} />;
 }
 
 /** The blocks, with many finished calls grouped. */
@@ -61,9 +99,10 @@ function groupSettledCalls(blocks: Block[]): Block[][] {
   return groups;
 }
 
-/** Whether a call may be in a fold: its images are to be seen. */
+/** Whether a call may be in a fold: its images and charts are to be seen. */
 function isSettledCall(block: Block | undefined): boolean {
-  return block?.kind === "call" && !block.question && !block.media && SETTLED_STATES.includes(block.state);
+  if (block?.kind !== "call" || block.question || block.media || block.display) return false;
+  return SETTLED_STATES.includes(block.state);
 }
 
 /** Many calls in one line. */
@@ -80,7 +119,7 @@ function CallGroup({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] 
   );
 }
 
-function renderBlock(block: Block, connection: Connection): JSX.Element | null {
+function renderBlock(block: Block, connection: Connection, hasResult: boolean): JSX.Element | null {
   switch (block.kind) {
     case "text":
       return <Reply block={block} insertCell={connection.insertCell} />;
@@ -92,8 +131,9 @@ function renderBlock(block: Block, connection: Connection): JSX.Element | null {
       if (block.question?.gate === "run" && isLive(connection.state().document)) return null; // it is on the card
       return (
         <>
-          <Call block={block} />
+          <Call block={block} hasResult={hasResult} />
           {hasControls(block) && <Controls block={block} connection={connection} />}
+          {hasResult && <Outcome block={block} />}
         </>
       );
   }

@@ -13,23 +13,30 @@ import {
 import { LazyView } from "./LazyView";
 import { LongText } from "./text/AppendOnlyText";
 
+interface CallProps {
+  block: CallBlock;
+  /** Whether its result stands below it, and not in its line. */
+  hasResult: boolean;
+}
+
 /** One call: a line with its state, and its details in a fold, rendered when it is first opened. */
-export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
+export class Call extends Component<CallProps, { isOpen: boolean }> {
   override state = { isOpen: false };
 
-  override shouldComponentUpdate({ block }: { block: CallBlock }, { isOpen }: { isOpen: boolean }): boolean {
-    return block !== this.props.block || isOpen !== this.state.isOpen;
+  override shouldComponentUpdate({ block, hasResult }: CallProps, { isOpen }: { isOpen: boolean }): boolean {
+    const { props } = this;
+    return block !== props.block || hasResult !== props.hasResult || isOpen !== this.state.isOpen;
   }
 
   render(): JSX.Element {
-    const { block } = this.props;
+    const { block, hasResult } = this.props;
     return (
       <details
         class={`nb-fold nb-call nb-is-${block.state}`}
         onToggle={(event) => this.setState({ isOpen: event.currentTarget.open })}
       >
         <summary>
-          <CallLine block={block} isOpen={this.state.isOpen} />
+          <CallLine block={block} isOpen={this.state.isOpen || hasResult} />
         </summary>
         {this.state.isOpen && (
           <div class="nb-fold-body">
@@ -76,7 +83,7 @@ function FirstLine({ block }: { block: CallBlock }): JSX.Element | null {
  * line in brackets before the result of a call that was edited is a note for the model. Of indented JSON, whose first line
  * is a bracket, it is the beginning of all of it.
  */
-function firstLine({ state, result, reason, progress, asked_arguments }: CallBlock): string {
+export function firstLine({ state, result, reason, progress, asked_arguments }: CallBlock): string {
   if (state === "running") return singleLine(progress.trimEnd().split("\n").at(-1) ?? "");
   const text = result.replace(asked_arguments === undefined ? "" : NOTE, "").trim() || reason;
   return singleLine(/^[[{]+\n/.test(text) ? text : (text.split("\n", 1)[0] ?? ""));

@@ -3,12 +3,14 @@ import type { ComponentChildren, JSX } from "preact";
 import { type Connection, isLive } from "../kernel/turn";
 import type { Document } from "../protocol";
 import { singleLine, TURN_STATUS_LABELS } from "../text/format";
+import { isAside } from "./Blocks";
 import { LazyView } from "./LazyView";
 import { Notice } from "./Notice";
+import { InlineCode } from "./text/InlineCode";
 
 interface FooterProps {
   document: Document;
-  runAction: Connection["runAction"];
+  connection: Pick<Connection, "runAction" | "resend">;
   /** What stands first in the line. */
   children?: ComponentChildren;
   /** What stands last in it. */
@@ -16,7 +18,12 @@ interface FooterProps {
 }
 
 /** Which model, how the turn ended, and, from the second module, what it cost and what can be done with it. */
-export function Footer({ document, runAction, children, end: last }: FooterProps): JSX.Element {
+export function Footer({
+  document,
+  connection: { runAction, resend },
+  children,
+  end: last,
+}: FooterProps): JSX.Element {
   const { head, blocks } = document;
   const hasQuestion =
     head.status === "parked" && blocks.some((block) => block.kind === "call" && block.question);
@@ -31,11 +38,16 @@ export function Footer({ document, runAction, children, end: last }: FooterProps
       {head.cut && <LazyView view="omission" props={{ head }} />}
       <div class="nb-footer nb-muted">
         {children}
-        <LazyView view="actions" props={{ document, runAction }}>
+        <LazyView view="actions" props={{ document, runAction, resend }}>
           {singleLine(head.model, 80)}
         </LazyView>
         {last}
       </div>
+      {blocks.filter(isAside).map((block) => (
+        <p key={block.id} class="nb-aside nb-muted">
+          <InlineCode text={block.text} />
+        </p>
+      ))}
     </footer>
   );
 }

@@ -28,12 +28,17 @@ export interface LazyViews {
     acts: Head["acts"];
     status: Head["status"];
   };
+  outcome: { block: CallBlock };
   media: MediaListProps;
   elapsed: { since: number; isPaused: boolean };
   groupSummary: { calls: readonly CallBlock[] };
   liveTurn: { blocks: Block[]; status: TurnState["document"]["head"]["status"] };
   omission: { head: Pick<Head, "turn_id" | "chat"> };
-  actions: { document: TurnState["document"]; runAction: Connection["runAction"] };
+  actions: {
+    document: TurnState["document"];
+    runAction: Connection["runAction"];
+    resend?: Connection["resend"];
+  };
   insertedCell: { cell: InsertedCell; close: () => void };
 }
 

@@ -1,5 +1,6 @@
 import { Component, type JSX } from "preact";
 import type { Connection } from "../kernel/turn";
+import type { Decision } from "../protocol";
 import { longArguments } from "../text/argumentLines";
 import { escapeConfusables } from "../text/confusables";
 import { escapeInvisible, plural, singleLine } from "../text/format";
@@ -13,6 +14,7 @@ import {
   pendingCalls,
   questionKey,
   SETTLE_MS,
+  TOO_EARLY,
   unopenedLimit,
 } from "./approval/pending";
 import { Remarks } from "./approval/Remarks";
@@ -23,6 +25,8 @@ import { InlineCode } from "./text/InlineCode";
 
 interface State {
   armed: string;
+  /** The question that was clicked before it took clicks. */
+  tooEarly: string;
   opened: Record<string, boolean>;
 }
 
@@ -31,7 +35,7 @@ interface State {
  * It never takes the focus, ignores clicks in its first half second and after each change, and approves nothing before all of it was visible.
  */
 export class PlainApproval extends Component<{ connection: Connection }, State> {
-  override state: State = { armed: "", opened: {} };
+  override state: State = { armed: "", tooEarly: "", opened: {} };
   #timer = 0;
   #key = "";
 
@@ -90,7 +94,11 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
     const fullText = escapeConfusables(parts.filter(Boolean).join("\n\n"));
     const limit = unopenedLimit(call.question);
     const isReadable = this.state.opened[digest] || fullText.length <= limit;
-    const isLocked = !armed || isDisabled(digest, state());
+    const isLocked = isDisabled(digest, state());
+    const send = (decision: Decision): void => {
+      this.setState({ tooEarly: armed ? "" : digest });
+      if (armed) decide(decision);
+    };
     const labels = GATE_LABELS[gate];
     return (
       <>
@@ -110,8 +118,9 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
             type="button"
             class="nb-button nb-primary"
             title={armed ? undefined : NOT_ARMED}
+            aria-disabled={!armed || undefined}
             disabled={isLocked || !isReadable || hasImages || call.question.is_form}
-            onClick={() => decide({ kind: gate === "run" ? "approve" : "release", digest })}
+            onClick={() => send({ kind: gate === "run" ? "approve" : "release", digest })}
           >
             {labels.yes}
           </button>
@@ -119,9 +128,10 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
             type="button"
             class="nb-button"
             title={armed ? undefined : NOT_ARMED}
+            aria-disabled={!armed || undefined}
             disabled={isLocked}
             onClick={() =>
-              decide({ kind: gate === "run" ? "deny" : "withhold", digest, ...(reason && { reason }) })
+              send({ kind: gate === "run" ? "deny" : "withhold", digest, ...(reason && { reason }) })
             }
           >
             {labels.no}
@@ -149,7 +159,7 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
           />
         </div>
         <p class="nb-muted nb-status" role="status">
-          {decisionStatus(digest, state())}
+          {decisionStatus(digest, state()) || (!armed && this.state.tooEarly === digest && TOO_EARLY)}
         </p>
       </>
     );

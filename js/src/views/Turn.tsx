@@ -54,7 +54,7 @@ export class Turn extends Component<Props> {
             <PlainApproval connection={connection} />
           </LazyView>
         )}
-        <Footer document={shown.document} runAction={connection.runAction} end={this.props.children}>
+        <Footer document={shown.document} connection={connection} end={this.props.children}>
           <Activity state={shown} since={this.#since} stop={connection.stop} />
         </Footer>
         {shown.insertedCell && (

@@ -85,7 +85,9 @@ export class Desk {
   button(name: string): HTMLButtonElement {
     const all = [...this.el.querySelectorAll("button")];
     const found =
-      all.find((each) => each.textContent === name) ?? all.find((each) => each.textContent?.startsWith(name));
+      all.find((each) => each.textContent === name) ??
+      all.find((each) => each.textContent?.startsWith(name)) ??
+      all.find((each) => each.getAttribute("aria-label") === name);
     if (!found) throw new Error(`no button ${name} in ${this.el.textContent}`);
     return found;
   }

@@ -6,6 +6,10 @@ from typing import Any, Literal, cast
 
 from nbtool.blocks.display_limits import DISPLAY_LIMITS, BoundedText, Limits
 from nbtool.blocks.protocol import Block, Patch
+from nbtool.clock import monotonic
+
+MIN_THINKING_SECONDS = 1.0
+"""Seconds of thinking from which on they are worth a word; a turn that is restored takes none."""
 
 ProseKind = Literal["text", "thinking", "refusal"]
 TextField = Literal["text", "arguments", "progress"]
@@ -14,13 +18,14 @@ TextField = Literal["text", "arguments", "progress"]
 class BlockBuilder:
     """A block under construction: its plain values, and its texts in pieces."""
 
-    __slots__ = ("fields", "id", "kind", "limits", "texts")
+    __slots__ = ("fields", "id", "kind", "limits", "opened", "texts")
 
     def __init__(
         self, block_id: str, kind: Literal["text", "thinking", "call", "notice"], block_part: dict[str, Any],
         grown: dict[str, BoundedText] | None = None, limits: Limits = DISPLAY_LIMITS,
     ) -> None:  # fmt: skip
         self.limits = limits
+        self.opened = monotonic()
         self.id = block_id
         self.kind = kind
         self.fields = block_part
@@ -66,7 +71,10 @@ class BlockBuilder:
         return [{"op": "update", "id": self.id, "set": changed}]
 
     def update(self, **values: Any) -> list[Patch]:
-        """Set plain values and return them."""
+        """Set plain values and return them; thinking that is whole has the seconds that it took, where they matter."""
+        seconds = round(monotonic() - self.opened, 1)
+        if self.kind == "thinking" and values.get("state") == "whole" and seconds >= MIN_THINKING_SECONDS:
+            values.setdefault("seconds", seconds)
         self.fields.update(values)
         return [{"op": "update", "id": self.id, "set": values}]
 

@@ -144,6 +144,7 @@ class CallFolds:
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
             seconds=event.seconds, fraction=None, **self._result_media(event),
             **self._qualified(event), **({"table": preview_data(event.table)} if event.table else {}),
+            **_display(event),
             **({"whole": self._blocks.notice_text(event.whole)} if event.whole else {}),
         )  # fmt: skip
         return patches + changed + self._without_withheld(event, entry) + self._update_status()
@@ -213,9 +214,9 @@ class CallFolds:
         former: dict[str, Any] = {"glances": {}} if "glances" in entry.fields else {}
         return {"resolved": self._resolved(resolved), **former, **_previews(event.glances)}
 
-    def _turn_parked(self, _: TurnParked) -> list[Patch]:
+    def _turn_parked(self, event: TurnParked) -> list[Patch]:
         self._is_parked = True
-        return self._update_status()
+        return self._blocks.set_head(answer_by=event.expires) + self._update_status()
 
     def _update_status(self) -> list[Patch]:
         """Update in the head whether the turn waits for a person, and whether a cell waits with it."""
@@ -235,11 +236,23 @@ def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {"glances": {key: preview_data(one) for key, one in previews.items()}} if previews else {}
 
 
+def _display(event: CallFinished) -> dict[str, Any]:
+    """Return what a notebook would show for a result; its text is drawn by what its media type names."""
+    shown = {name: without_controls(text) for name, text in event.display.items()}
+    return {"display": shown} if shown else {}
+
+
 def _outline(entry: BlockBuilder) -> list[Patch]:
     """Leave that a call was made, and not what it took and returned."""
     texts = [name for name in ("progress", "result", "traceback") if str(entry.texts.get(name, ""))]
     patches = [patch for name in texts for patch in entry.replace(name, "")] + entry.replace("arguments", "{}")
-    empty: dict[str, Any] = {"media": [], "glances": {}, "table": {"columns": [], "rows": []}, "asked_arguments": ""}
+    empty: dict[str, Any] = {
+        "media": [],
+        "glances": {},
+        "table": {"columns": [], "rows": []},
+        "display": {"mime": "", "text": ""},
+        "asked_arguments": "",
+    }
     present = {name: value for name, value in empty.items() if name in entry.fields}
     return patches + entry.update(resolved={}, reason="", decisions=[], whole="", **present)
 

@@ -78,7 +78,7 @@ class Transcript:
     def show_changes(self, text: str, can_undo: bool) -> list[Patch]:
         """Show what the turn did to the notebook, and whether that can be undone; return the patches."""
         self._changes_id = f"n{len(self._blocks.entries)}"
-        return [*self._notice(Notice(text)), *(self._blocks.set_head(undo=True) if can_undo else [])]
+        return [*self._notice(Notice(text, topic="aside")), *(self._blocks.set_head(undo=True) if can_undo else [])]
 
     def show_undone(self, text: str, can_undo: bool) -> None:
         """Show what was put back, in place of what `show_changes` shows, and whether anything is left to be undone."""
@@ -156,7 +156,8 @@ class Transcript:
     def _notice(self, event: Notice) -> list[Patch]:
         text = self._blocks.notice_text(event.text)
         block_id = f"n{len(self._blocks.entries)}"
-        return self._blocks.open(BlockBuilder(block_id, "notice", {"text": text, "level": event.level}))
+        aside = {"aside": True} if event.topic == "aside" else {}
+        return self._blocks.open(BlockBuilder(block_id, "notice", {"text": text, "level": event.level} | aside))
 
     def _error_raised(self, event: ErrorRaised) -> list[Patch]:
         if event.phase in ("tool", "arguments"):

@@ -52,13 +52,16 @@ from nbtool.text import clean_text
 
 _T = TypeVar("_T")
 
+DISPLAY_LIMIT = 150_000
+"""Bytes of UTF-8 of what is saved of a turn's charts, formulas and HTML: half of its data."""
+
 _MARK_ROOM = 64
 """Bytes of a truncation marker."""
 
 TURN_MIME = "application/vnd.nbtool.turn+json"
 """The media type of a turn as data."""
 
-COPY_TITLE = "The turn that is shown in an Output widget, for the saved notebook"
+COPY_TITLE = "For readers without nbtool: the turn that is shown in an Output widget"
 
 UNFINISHED = (
     "This turn had not ended when the notebook was saved. `%chat open {turn_id}` opens its chat, with what was "
@@ -131,6 +134,14 @@ class _Truncator:
 
     def __init__(self) -> None:
         self.has_cut = False
+        self._display_room = DISPLAY_LIMIT
+
+    def has_room(self, text: str) -> bool:
+        """Whether there is room for what a notebook would show for a result; if there is, it is taken."""
+        is_enough = len(text.encode()) <= self._display_room
+        self._display_room -= len(text.encode()) if is_enough else 0
+        self.has_cut = self.has_cut or not is_enough
+        return is_enough
 
     def text(self, text: str, limit: int) -> str:
         """Return a text of at most `limit` bytes, with a marker if truncated."""
@@ -181,7 +192,7 @@ def _head(head: Head, clipper: _Truncator) -> Head:
     if not re.fullmatch(CHAT_PATTERN, result.get("chat", "main")):
         result = {**result, "turn_id": ""}
         del result["chat"]
-    for name in ("acts", "why"):  # the reason for the model names the person's settings and files
+    for name in ("acts", "why", "answer_by"):  # the reason for the model names the person's settings and files
         result.pop(name, None)
     return cast("Head", result)
 
@@ -219,6 +230,8 @@ def _call(block: CallBlock, clipper: _Truncator) -> CallBlock:
         "question": None,
         "decisions": [_decision(one, clipper) for one in clipper.entries(block["decisions"])],
     }
+    if "display" in block and not clipper.has_room(block["display"]["text"]):
+        del result["display"]
     if "table" in block:
         result["table"] = _preview(block["table"], clipper)
     return cast("CallBlock", result)

@@ -6,6 +6,8 @@ notebooks leaves it unchanged.
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Literal
 
 from nbtool.blocks import media
@@ -21,6 +23,7 @@ from nbtool.blocks.labels import (
     call_line,
     decision_line,
     footer_line,
+    format_seconds,
     reason_line,
     status_line,
     table_title,
@@ -33,6 +36,7 @@ from nbtool.blocks.render import markdown
 from nbtool.blocks.render.code_spans import escape_text, escape_with_code
 from nbtool.blocks.render.omission import mark_truncated, omission_line
 from nbtool.blocks.sanitize import escape_invisible, one_line
+from nbtool.events import WHOLE_RESULT
 from nbtool.text import count_of, left_out
 
 HTML_LIMIT = 150_000
@@ -48,6 +52,15 @@ STATIC_QUESTION_NOTE = (
 )
 """Shown below a saved question."""
 
+OUTCOME_ROWS, OUTCOME_LINES = 5, 6
+"""Rows of a table, and lines of a text, that stand below the last call."""
+
+DRAWN_ELSEWHERE = "JupyterLab with nbtool draws this result."
+
+_NUMBER = re.compile(r"[-+]?(\d[\d_,]*\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+_MISSING = frozenset({"", "nan", "NaN", "NaT", "None", "<NA>", "inf", "-inf"})
+"""What stands for a number that is missing; the same as in ReferenceCard.tsx."""
+
 """A mention such as &`name`, whose backticks a person types; several backticks; or a span of code on one line."""
 
 _MUTED_STYLE = "opacity:.75"
@@ -56,6 +69,7 @@ _PRE = (
     f"margin:.25em 0 .5em;padding:.5em .75em;border:{_LINE};max-height:24em;overflow:auto;"
     "white-space:pre-wrap;overflow-wrap:anywhere"
 )
+_RESULT = "margin:.15em 0 .6em 1.5em"
 _FOLD = f"margin:.25em 0 .5em .45em;padding:.1em 0 .1em .9em;border-left:{_LINE}"
 _CARD = f"margin:.4em 0 .8em;padding:.5em .9em;border:{_LINE};border-left:7px double"
 _BAR = "margin:.5em 0;padding:.15em 0 .15em .75em;border-left:3px solid rgba(128,128,128,.6)"
@@ -72,17 +86,56 @@ def name_collapsed(what: str, html: str) -> str:
 def to_html(document: Document) -> str:
     """Render a turn as safe HTML, in the colors and the font of the page."""
     attached = media.to_html(document["head"].get("attached", ()))
-    blocks = attached + "".join(_block(block) for block in document["blocks"])
+    last = next((block for block in reversed(document["blocks"]) if block["kind"] == "call"), None)
+    blocks = attached + "".join(
+        _block(block) + (_outcome(block) if block is last else "")
+        for block in document["blocks"]
+        if not _is_aside(block)
+    )
     end = status_line(document["head"])
     level: Literal["error", "info"] = "error" if document["head"]["status"] in ("error", "timeout") else "info"
     tail = _notice({"id": "", "kind": "notice", "text": end, "level": level}) if end else ""
     if rest := omission_line(document["head"]):
         tail += f'<div style="{_MUTED_STYLE}">{escape_with_code(rest)}</div>'
+    tail += "".join(_aside(block) for block in document["blocks"] if block["kind"] == "notice" and _is_aside(block))
     footer = (
         f'<div style="margin-top:.6em;font-size:85%;{_MUTED_STYLE}">{escape_text(footer_line(document["head"]))}</div>'
     )
     # MathJax would read the dollars of a reply as mathematics
     return f'<div class="tex2jax_ignore mathjax_ignore">{blocks}{tail}{footer}</div>'
+
+
+def _is_aside(block: Block) -> bool:
+    """Whether a block is about the cell, and stands quietly at the end."""
+    return block["kind"] == "notice" and block.get("aside", False)
+
+
+def _aside(block: NoticeBlock) -> str:
+    return f'<div style="font-size:85%;{_MUTED_STYLE}">{escape_with_code(block["text"])}</div>'
+
+
+def _outcome(block: Block) -> str:
+    """Render what came of the last call below its row, as the page does: a table's first rows, or its text."""
+    if block["kind"] != "call" or block["state"] != "ok" or block.get("media"):
+        return ""
+    if preview := block.get("table"):
+        return f'<div style="{_RESULT}">{_table(preview, OUTCOME_ROWS)}</div>'
+    lines = block["result"].removesuffix(WHOLE_RESULT.format(name=block["reference"])).strip().split("\n")
+    display = block.get("display")
+    if display and display["mime"] == "text/markdown":
+        return f'<div style="{_RESULT}">{markdown.render(display["text"])}</div>'
+    note = (
+        DRAWN_ELSEWHERE
+        if display
+        else left_out(len(lines) - OUTCOME_LINES, "lines")
+        if len(lines) > OUTCOME_LINES
+        else ""
+    )
+    text = escape_text(escape_invisible("\n".join(lines[:OUTCOME_LINES])))
+    more = f'<div style="font-size:85%;{_MUTED_STYLE}">{note}</div>' if note else ""
+    return (
+        f'<pre style="{_RESULT};white-space:pre-wrap;overflow-wrap:anywhere">{text}</pre>{more}' if text or more else ""
+    )
 
 
 def to_text(document: Document) -> str:
@@ -113,8 +166,10 @@ def _prose(block: ProseBlock) -> str:
 
 
 def _thinking(block: ProseBlock) -> str:
+    seconds = block.get("seconds")
     return _fold(
-        "Thinking", f'<div style="white-space:pre-wrap">{escape_text(block["text"])}</div>{_truncation_notes(block)}'
+        f"Thought for {format_seconds(seconds)}" if seconds else "Thought",
+        f'<div style="white-space:pre-wrap">{escape_text(block["text"])}</div>{_truncation_notes(block)}',
     )
 
 
@@ -176,16 +231,32 @@ def _details(block: CallBlock) -> list[str]:
     return [*parts, f'<div style="{_MUTED_STYLE}">{escape_text(reference)}</div>' if reference else ""]
 
 
-def _table(preview: TablePreview) -> str:
-    """Render the first rows of a result that is a table."""
-    head = "".join(f"<th>{escape_text(one_line(name))}</th>" for name in preview["columns"])
-    rows = ("".join(f"<td>{escape_text(one_line(cell))}</td>" for cell in row) for row in preview["rows"])
+def _table(preview: TablePreview, limit: int = sys.maxsize) -> str:
+    """Render the first rows of a result that is a table; what is no number is aligned to the left."""
+    left = [
+        not _is_numeric([row[at] for row in preview["rows"] if at < len(row)]) for at in range(len(preview["columns"]))
+    ]
+    align = [' style="text-align:left"' if is_text else ' style="text-align:right"' for is_text in left]
+    head = "".join(
+        f"<th{at}>{escape_text(one_line(name))}</th>" for at, name in zip(align, preview["columns"], strict=True)
+    )
+    shown = preview["rows"][:limit]
+    rows = (
+        "".join(f"<td{at}>{escape_text(one_line(cell))}</td>" for at, cell in zip(align, row, strict=False))
+        for row in shown
+    )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    counts = ((preview.get("more_rows", 0), "rows"), (preview.get("more_columns", 0), "columns"))
+    more_rows = preview.get("more_rows", 0) + len(preview["rows"]) - len(shown)
+    counts = ((more_rows, "rows"), (preview.get("more_columns", 0), "columns"))
     more = ", ".join(left_out(count, noun) for count, noun in counts if count)
     note = f'<div style="font-size:85%;{_MUTED_STYLE}">{more}</div>' if more else ""
     title = f'<div style="font-size:85%;{_MUTED_STYLE}">{table_title(preview)}</div>'
     return f'{title}<div style="overflow-x:auto"><table><tr>{head}</tr>{body}</table></div>{note}'
+
+
+def _is_numeric(cells: list[str]) -> bool:
+    """Whether a column holds numbers, as the page decides it."""
+    return any(map(_NUMBER.fullmatch, cells)) and all(_NUMBER.fullmatch(cell) or cell in _MISSING for cell in cells)
 
 
 def _notice(block: NoticeBlock) -> str:

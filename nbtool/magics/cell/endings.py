@@ -15,8 +15,8 @@ STUCK = (
     "Stopped, but the turn has not ended yet: a plugin or a tool blocks nbtool's event loop. It ends once that returns;"
     " restart the kernel if it never does."
 )
-TURN_FAILED = "The turn failed{output} (see above, or `%chat show`)."
-PARTIAL, NO_OUTPUT = "; partial output is kept", " before any output"
+TURN_FAILED = "No {what}answer: see the error above."
+PARTIAL, NO_OUTPUT = "whole ", ""
 
 
 class TurnFailed(CellEnd, Exception):
@@ -59,7 +59,7 @@ def failed_line(shell: Any, flags: Flags, turn: Turn) -> str:
     """Return the line under a failed cell, with the error where no page shows it: papermill logs nothing else."""
     if flags.quiet or isinstance(turn.error, NotRecorded):
         return ""
-    line = TURN_FAILED.format(output=PARTIAL if _has_output(turn) else NO_OUTPUT)
+    line = TURN_FAILED.format(what=PARTIAL if _has_output(turn) else NO_OUTPUT)
     is_unseen = getattr(shell, "kernel", None) is not None and not has_front_end(shell)
     return f"{turn.error}\n{line}" if is_unseen else line
 

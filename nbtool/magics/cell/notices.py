@@ -10,6 +10,7 @@ from nbtool.chat.turn import Turn
 from nbtool.events import Event, Notice
 from nbtool.magics.cell.earlier_chat import earlier_chat_note
 from nbtool.magics.cell.filled_prompt import describe_unfilled
+from nbtool.magics.cell.first_departure import first_departure_note
 from nbtool.magics.cell.reruns import former_run_note
 from nbtool.magics.flags.flag_parser import mentions
 from nbtool.magics.names.name_undo import TurnChanges
@@ -23,7 +24,8 @@ def notices_before(chat: Chat, names: NotebookNamespace, flags: Flags, turn: Tur
     return [
         earlier_chat_note(magic) if flags.begins_chat else "",
         former_run_note(turn.cell_id),
-        f"The prompt contains {cells.describe()}." if cells else "",
+        f"Sent with {cells.describe()}." if cells else "",
+        first_departure_note(chat, turn, cells=cells.count if cells else 0, magic=magic),
         names.describe_rebound(chat),
         names.describe_unmarked(chat, mentions(turn.prompt.text).quoted),
         "" if flags.fill else describe_unfilled(flags.typed, names.objects),
@@ -33,7 +35,7 @@ def notices_before(chat: Chat, names: NotebookNamespace, flags: Flags, turn: Tur
 
 def after_start(notices: Iterable[str], feed: Callable[[Event], None]) -> Callable[[Event], None]:
     """Show notices once the turn has started; they concern this kernel and are not part of the turn's history."""
-    waiting = [Notice(text) for text in notices if text]
+    waiting = [Notice(text, topic="aside") for text in notices if text]
 
     def forward(event: Event) -> None:
         while waiting and event.kind != "turn_started":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from argparse import Namespace as Flags
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -128,7 +129,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         can_input=can_ask_for_input(shell),
         can_park=can_park(shell),
         timeout=flags.answer_within,
-        on_question=rerun.on_question,
+        on_question=_on_question(rerun, view, flags.answer_within),
         input_place=INPUT_PLACE if is_editor else "",
         no_page_cause=WIDGET_SETTING if is_editor else "",
     )
@@ -156,6 +157,17 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
             view.show_changes(notice, can_undo=changes.can_be_undone)
         finish_cell(turn, view, names, flags)
     return rerun.has_stopped
+
+
+def _on_question(rerun: CellRerun, view: View, answer_within: float | None) -> Callable[[str], None]:
+    """Return what gets each question that waits in the cell: the view shows until when it does."""
+
+    def forward(digest: str) -> None:
+        if answer_within:
+            view.show_deadline(time.time() + answer_within)
+        rerun.on_question(digest)
+
+    return forward
 
 
 def _poll(interrupts: Interrupts, poll_page: Callable[[], object]) -> None:
@@ -246,7 +258,7 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
     if hint := "" if flags.fill else describe_unfilled(body, names.objects):
         print(hint)  # noqa: T201 - a notice for the person
     if cells:
-        print(f"The prompt contains {cells.describe()}.")  # noqa: T201 - the requested output
+        print(f"Sent with {cells.describe()}.")  # noqa: T201 - the requested output
     size = len(json.dumps(request.body, ensure_ascii=False))
     tokens = max(1, size // CHARACTERS_PER_TOKEN)
     print(f"Nothing was sent. The request has {count_of(size, 'character')}, about {count_of(tokens, 'token')}:")  # noqa: T201 - the same

@@ -83,7 +83,7 @@ class NotebookNamespace(ToolNames):
         """Describe what a cell replaces if a name has the result of another one; empty for its own result."""
         if name not in self._names or not self._is_ours(name) or self._bound_by.get(name) == cell:
             return ""
-        return f"`{name}` held the result of another cell and is replaced; `%chat history` still has every turn."
+        return f"`{name}` now holds this answer."
 
     def _is_ours(self, name: str) -> bool:
         """Return whether a name has what was bound here."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,15 +35,13 @@ if TYPE_CHECKING:
     from nbtool.view.protocol import TurnAction
     from nbtool.view.turn_widget import TurnWidget
 
-PARKED = (
-    "Parked at {at}: the cell has ended, and the turn waits for the decision below. Synchronous tools now run in a "
-    "worker thread. A restarted kernel does not continue it."
-)
+PARKED = "Waiting for you; other cells can run."
 PARKED_UNSEEN = (
     "A turn waits for a decision, and its output is no longer there: `%chat approvals` shows the call, `%chat approve` "
     "and `%chat deny` decide it."
 )
-PARKED_NOTICE = "This turn outlived its cell: parked at {at}, ended at {end}."
+NOTHING = {"text/html": "", "text/plain": ""}
+"""In the place of a card that was decided: its turn is above it."""
 
 REDRAW_SECONDS = 10.0
 """Seconds in which a page that shows the notebook draws an output, also where it is busy."""
@@ -78,7 +75,7 @@ class WidgetView(OutputView):
         self._cells, self._is_introduced = cells or CellSource(), False
         self._link = PageLink(shell.kernel, on_rerun=on_rerun)
         self._acts = list(TURN_ACTIONS if place is None else SERVED_ACTIONS)
-        self._parked_at = ""
+        self._is_parked = False
         self._above: dict[str, Any] = {}
         self._copy: Any = None
         self._gone_since: float | None = None
@@ -130,7 +127,7 @@ class WidgetView(OutputView):
 
         It is not shown a second time while a page may have yet to draw it, unless that output was cleared as well.
         """
-        if self._parked_at or self._turn.done.done():
+        if self._is_parked or self._turn.done.done():
             return
         if self._is_view_awaited() and not is_cleared and monotonic() - self._shown_again_at < REDRAW_SECONDS:
             return
@@ -149,17 +146,21 @@ class WidgetView(OutputView):
         else:  # parked, or stopped while the loop is blocked: nothing waits for it
             background_loop().call_soon(show)
 
+    def show_deadline(self, at: float) -> None:
+        """Show until when a question waits, in seconds since the epoch; on the loop."""
+        self._widget.update_head(answer_by=at)
+
     def on_parked(self, turn: Turn) -> None:
         """Replace the output by the transcript so far, and a live card of the question and what follows."""
         self._link.when_rendered(self._widget, partial(self._park, turn))
 
     def _park(self, turn: Turn) -> None:
-        before, self._parked_at = self._widget, _clock()
+        before, self._is_parked = self._widget, True
         document, since = run_sync(_snapshot(before.transcript))
         above, below = document["blocks"][:since], document["blocks"][since:]
         lower: Document = {**document, "blocks": below}
         card = self._create_widget(in_cell=False, transcript=before.transcript, first_block=since, document=lower)
-        note = _notice_block(PARKED.format(at=self._parked_at))
+        note = _notice_block(PARKED)
         part: Document = {**document, "blocks": [*above, note]}
         self._above = _partial_bundle(part, before.transcript.media, has_question=True)
         self._replace(self._handle, self._above)
@@ -173,13 +174,12 @@ class WidgetView(OutputView):
 
     def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:
         """Replace the output by the static one, a copy of it by a line, and release the widget."""
-        if not self._parked_at:
+        if not self._is_parked:
             self._link.when_rendered(self._widget, partial(self._finish, turn, in_copy))
             return
-        note = _notice_block(PARKED_NOTICE.format(at=self._parked_at, end=_clock()))
         transcript = self._widget.transcript
         document = transcript.document()
-        bundle, rest = turn_mimebundle(document, transcript.media), _partial_bundle({**document, "blocks": [note]})
+        bundle, rest = turn_mimebundle(document, transcript.media), dict(NOTHING)
         self._replace(self._handle, bundle)
         self._replace(self._card, rest)
         self._keep_in_file(bundle)
@@ -221,7 +221,7 @@ class WidgetView(OutputView):
 
     def show_media(self, media: Any) -> None:
         """Show each as an output of the cell; after the cell only if the kernel can find the cell."""
-        if not self._parked_at or routes_output_by_context(self._kernel):
+        if not self._is_parked or routes_output_by_context(self._kernel):
             super().show_media(media)
 
     def _create_widget(self, *, in_cell: bool = True, **options: Any) -> TurnWidget:
@@ -294,7 +294,3 @@ def _partial_bundle(
 
 def _notice_block(text: str) -> NoticeBlock:
     return {"id": "parked", "kind": "notice", "text": text, "level": "info"}
-
-
-def _clock() -> str:
-    return time.strftime("%H:%M")

@@ -53,6 +53,9 @@ class View(Protocol):
     def show_changes(self, text: str, *, can_undo: bool) -> None:
         """Show what the turn did to the notebook, and whether that can be undone; on the waiting thread."""
 
+    def show_deadline(self, at: float) -> None:
+        """Show until when a question waits, in seconds since the epoch; on nbtool's own thread."""
+
     def on_parked(self, turn: Turn) -> None:
         """Write the output that remains when the cell ends before the turn; on the waiting thread."""
 
@@ -81,6 +84,9 @@ class NullView:
         """Do nothing."""
 
     def show_changes(self, text: str, *, can_undo: bool) -> None:
+        """Show nothing."""
+
+    def show_deadline(self, at: float) -> None:
         """Show nothing."""
 
     def on_parked(self, turn: Turn) -> None:

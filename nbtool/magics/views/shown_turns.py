@@ -21,7 +21,7 @@ from nbtool.magics.notebook.turn_output import version_fields
 MAX_SHOWN = 64
 """Outputs that are kept up to date, the latest ones; an older one shows the versions of when it ended."""
 
-LEFT = "This turn is on another branch now: later prompts do not see it. `{command}` makes its branch the active one."
+LEFT = "Not on the current line: later prompts do not see it. `{command}` goes back here."
 
 
 @dataclass(frozen=True, slots=True)

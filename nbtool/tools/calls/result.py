@@ -24,6 +24,7 @@ from nbtool.tools.calls.site_rules import ERROR_TEXT
 from nbtool.tools.calls.traceback import own_traceback
 from nbtool.tools.execution.runner import ToolRun
 from nbtool.tools.values.model_text import Rendered, format_error, is_cheap, render, render_or_preview, truncate
+from nbtool.tools.values.notebook_display import has_notebook_display, notebook_display
 from nbtool.tools.values.result_media import MAX_MEDIA, MAX_MEDIA_BYTES, ResultMedia, extract_media, may_have_media
 from nbtool.tools.values.table_preview import MAX_RESULT_ROWS, TablePreview, preview_table
 from nbtool.tools.values.type_and_shape import describe
@@ -90,6 +91,7 @@ class ResultDelivery:
             note = f"[{left_out(more, 'images')}, which are not attached: {limit}]"
             rendered = replace(rendered, text=f"{rendered.text}\n{note}")
         table = await self._preview(value) if rendered.is_object and not is_unreadable else {}
+        display = {} if table or found.media or is_unreadable else await self._notebook_display(value)
         asks = mode == "always" or (call.received_unreadable and not is_unreadable)
         if asks and not is_withheld:
             is_guarded = not self.runtime.check_results  # which guards every later reading of it too
@@ -98,7 +100,7 @@ class ResultDelivery:
             value, rendered, is_unreadable = edited, render(edited, self.runtime.budget), False
         elif not is_unreadable:
             call.images, outcome.media, outcome.media_left_out = found.images, found.media, found.omitted
-            outcome.table = table
+            outcome.table, outcome.display = table, display
         if self.bound.tool.stores_result:
             is_released_in_part = is_guarded and (rendered.is_object or not rendered.is_complete)
             rendered = self._store(value, rendered, readable=not is_unreadable and not is_released_in_part)
@@ -148,6 +150,13 @@ class ResultDelivery:
     async def _preview(self, value: Any) -> TablePreview:
         """Return the first rows of a table if they are read in time."""
         outcome = await run_with_timeout(partial(preview_table, value, MAX_RESULT_ROWS), self.runtime.render_seconds)
+        return (outcome.value if outcome else None) or {}
+
+    async def _notebook_display(self, value: Any) -> dict[str, str]:
+        """Return what a notebook would show for a result if its class says so in time."""
+        if not has_notebook_display(value):
+            return {}
+        outcome = await run_with_timeout(partial(notebook_display, value), self.runtime.render_seconds)
         return (outcome.value if outcome else None) or {}
 
     async def _deliver_error(self, error: BaseException | None) -> None:

@@ -7,6 +7,7 @@ import pytest
 from nbtool.blocks.history.conversation_search import MAX_HITS, search
 from nbtool.blocks.history.static_history import total_cost
 from nbtool.blocks.history.usage_totals import line_totals, totals
+from nbtool.blocks.labels import COST_UNKNOWN
 from nbtool.events import CallFinished, ReplyFinished, RequestStarted, TurnEnded, TurnStarted
 from nbtool.messages import Usage
 from tests.history_of_many import make_turn
@@ -115,8 +116,8 @@ def test_a_cost_says_whether_it_is_an_estimate_or_unknown() -> None:
     ]
 
     assert total_cost(totals([make_turn(2, node="n")])["all"]).startswith("about $0.")
-    assert total_cost(totals([turn])["all"]) == "cost unknown (%chat status)"
-    assert total_cost(totals([turn])["models"][0]) == "cost unknown (%chat status)"
+    assert total_cost(totals([turn])["all"]) == COST_UNKNOWN
+    assert total_cost(totals([turn])["models"][0]) == COST_UNKNOWN
 
 
 def test_a_search_gives_only_so_many() -> None:

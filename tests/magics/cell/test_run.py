@@ -272,8 +272,8 @@ def test_a_failed_cell_claims_partial_output_only_if_there_is_some(
     """)
     after = failure(shell, "%%chat -m practice:default -t rest --timeout 1\nUse &`rest`.", capsys)
 
-    assert "The turn failed before any output" in before
-    assert "The turn failed; partial output is kept" in after
+    assert "No answer: see the error above." in before
+    assert "No whole answer: see the error above." in after
     assert after.count("1 s") == 1
 
 

@@ -49,7 +49,7 @@ def test_the_page_that_runs_the_cell_is_asked_while_it_runs_and_not_afterwards()
         page.run(SETUP + PATIENT)
         said = page.run(DRY_RUN)
 
-        assert "The prompt contains 1 cell from the page's notebook, about" in said
+        assert "Sent with 1 cell from the page's notebook, about" in said
         assert "x = 1  # of the page" in said
         assert page.opened["parent_header"]["session"] == page.client.session.session
         assert page.opened["content"]["data"]["cell"] == "chat"

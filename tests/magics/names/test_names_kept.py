@@ -170,7 +170,7 @@ def test_the_result_of_another_cell_is_replaced_with_a_word(
     replaced = capsys.readouterr().out
 
     assert "`answer` held" not in renewed
-    assert ("`answer` held the result of another cell and is replaced" in replaced) is (not flag)
+    assert ("`answer` now holds this answer" in replaced) is (not flag)
 
 
 @pytest.mark.parametrize("type_", ["int", "str", "list[int]"])

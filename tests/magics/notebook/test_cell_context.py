@@ -183,7 +183,7 @@ def test_a_dry_run_of_fix_and_explain_shows_the_request_and_sends_nothing(
     shell.run_cell(f"%chat {command} --dry-run briefly", store_history=True)
 
     printed = capsys.readouterr().out
-    assert "The prompt contains 1 cell from IPython's history, about" in printed
+    assert "Sent with 1 cell from IPython's history, about" in printed
     assert re.search(r"Nothing was sent\. The request has [\d,]+ characters, about [\d,]+ tokens:", printed)
     assert task in printed
     assert "briefly" in printed
@@ -239,7 +239,7 @@ def test_a_line_and_the_status_say_where_the_cell_to_fix_came_from(
     shell.run_cell("%chat -c mine status")
 
     printed = capsys.readouterr().out
-    assert "The prompt contains 1 cell from IPython's history, about" in printed
+    assert "Sent with 1 cell from IPython's history, about" in printed
     assert re.search(r"cells +the last prompt contained 1 cell from IPython's history", printed)
 
 

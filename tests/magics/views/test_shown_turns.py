@@ -87,12 +87,12 @@ def test_turns_that_left_the_active_branch_say_so_until_they_are_back() -> None:
         show(shown, chat, chat.send("Go back."), "d")
 
     texts = [[bundle["text/plain"] for bundle in handle.updates] for handle in outputs]
-    assert [["on another branch" in text for text in shown_texts] for shown_texts in texts] == [
+    assert [["Not on the current line" in text for text in shown_texts] for shown_texts in texts] == [
         [True, False],
         [True, False],
         [True],
     ]
-    assert f"`%chat switch {short_id(second.turn_id)}` makes its branch the active one." in texts[1][0]
+    assert f"`%chat switch {short_id(second.turn_id)}` goes back here." in texts[1][0]
     assert "Two." in texts[1][0]
 
 
@@ -107,7 +107,7 @@ def test_turns_are_marked_at_once_when_another_branch_becomes_the_active_one() -
         shown.update_branch(chat)
         shown.update_branch(chat)
 
-    assert [["on another branch" in bundle["text/plain"] for bundle in handle.updates] for handle in outputs] == [
+    assert [["Not on the current line" in bundle["text/plain"] for bundle in handle.updates] for handle in outputs] == [
         [True, False],
         [True, False],
         [True],

@@ -303,7 +303,7 @@ def test_without_a_provider_and_an_address_no_price_is_known() -> None:
     assert find_price("", "gpt-6.1-terra") == ModelPrice()
 
 
-UNKNOWN = "cost unknown (%chat status)"
+UNKNOWN = "no price known"
 
 
 @pytest.mark.parametrize(("provider", "is_charged"), [("openai", True), ("ollama", False), ("litellm", True)])

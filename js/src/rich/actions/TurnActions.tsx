@@ -1,60 +1,121 @@
-import type { JSX } from "preact";
-import { type Connection, isLive } from "../../kernel/turn";
+import { Component, type JSX } from "preact";
+import { isLive } from "../../kernel/turn";
 import type { Document, Head, TurnAction } from "../../protocol";
+import { formatCost, plural } from "../../text/format";
 import { pendingCalls } from "../../views/approval/pending";
 import { Copy } from "../../views/Copy";
+import type { LazyViews } from "../../views/LazyView";
+import { EditPrompt } from "./EditPrompt";
 import { footerDetails, footerFacts } from "./facts";
 
-const ACTION_LABELS: Record<TurnAction, readonly [name: string, help: string]> = {
-  rerun: ["Rerun", "Rerun: a cell below asks the same again"],
-  edit: ["Edit prompt", "Edit prompt: a cell below with the prompt, to be changed and run"],
-  code: ["To code", "To code: a cell below with the calls as Python code"],
-  explore: ["Explore", "Explore: a cell below opens this turn in the history"],
-  undo: [
-    "Restore",
-    "Restore: put back what this turn changed in the notebook, where you have not changed it since",
-  ],
+/** What a button is called, and what it does: with the page's help in place, and else by a cell below. */
+interface ActionLabel {
+  name: string;
+  help: string;
+  inPlace?: string;
+}
+
+const ACTION_LABELS: Record<TurnAction, ActionLabel> = {
+  rerun: {
+    name: "Rerun",
+    help: "Rerun: a cell below asks the same again",
+    inPlace: "Rerun: sends the prompt again from its cell, as a new version. {cost} Alt: as a cell below",
+  },
+  edit: {
+    name: "Edit prompt",
+    help: "Edit prompt: a cell below with the prompt, to be changed and run",
+    inPlace: "Edit prompt: a box to change it here and send it. {cost} Alt: as a cell below",
+  },
+  code: { name: "To code", help: "To code: a cell below with the calls as Python code" },
+  explore: { name: "Explore", help: "Explore: this turn in the history, in a cell below" },
+  undo: {
+    name: "Restore",
+    help: "Restore: put back what this turn changed in the notebook, where you have not changed it since",
+  },
 };
 
-interface Props {
-  document: Document;
-  runAction: Connection["runAction"];
+type Props = LazyViews["actions"];
+
+interface State {
+  /** The prompt in the box; null while there is none. */
+  edited: string | null;
+  isSending: boolean;
 }
 
 /** As wide as a digit. */
 const FIGURE_SPACE = "\u2007";
 
 /** What a turn cost, and what can be done with it: its versions, and its buttons as icons. */
-export function TurnActions({ document, runAction }: Props): JSX.Element {
-  const reply = document.blocks.findLast((block) => block.kind === "text");
-  return (
-    <>
-      <Versions head={document.head} runAction={runAction} />
-      <span title={footerDetails(document.head)}>{footerFacts(document.head)}</span>
-      <span class="nb-actions">
-        {!isLive(document) && reply?.kind === "text" && (
-          <Copy text={() => reply.text} label="Copy reply">
-            <span class="nb-icon nb-icon-copy" />
-          </Copy>
+export class TurnActions extends Component<Props, State> {
+  override state: State = { edited: null, isSending: false };
+
+  /** Send the turn again in its own cell; by a cell below where that is not possible, or is asked for by Alt. */
+  async #resend(action: "rerun" | "edit", prompt?: string): Promise<void> {
+    if (this.state.isSending) return;
+    this.setState({ isSending: true });
+    const sent = await this.props.resend?.send(prompt);
+    this.setState({ isSending: false, edited: null });
+    if (!sent?.isSent) this.props.runAction(action);
+  }
+
+  #press(action: TurnAction, { altKey }: MouseEvent): void {
+    const { resend, runAction } = this.props;
+    const prompt = altKey ? undefined : resend?.prompt();
+    if (prompt === undefined) runAction(action);
+    else if (action === "rerun") void this.#resend(action);
+    else if (action === "edit") this.setState(({ edited }) => ({ edited: edited === null ? prompt : null }));
+    else runAction(action);
+  }
+
+  render(): JSX.Element {
+    const { document, runAction, resend } = this.props;
+    const { edited } = this.state;
+    const reply = document.blocks.findLast((block) => block.kind === "text");
+    return (
+      <>
+        <Versions head={document.head} runAction={runAction} />
+        <span title={footerDetails(document.head)}>{footerFacts(document.head)}</span>
+        <span class="nb-actions">
+          {!isLive(document) && reply?.kind === "text" && (
+            <Copy text={() => reply.text} label="Copy reply">
+              <span class="nb-icon nb-icon-copy" />
+            </Copy>
+          )}
+          {offeredActions(document).map((action) => {
+            const { name, help, inPlace } = ACTION_LABELS[action];
+            return (
+              <button
+                key={action}
+                type="button"
+                class="nb-text-button"
+                aria-label={name}
+                aria-expanded={action === "edit" && resend ? edited !== null : undefined}
+                title={resend && inPlace ? inPlace.replace("{cost}", repeatCost(document.head)) : help}
+                onClick={(event) => this.#press(action, event)}
+              >
+                <span class={`nb-icon nb-icon-${action}`} />
+              </button>
+            );
+          })}
+        </span>
+        {edited !== null && (
+          <EditPrompt
+            prompt={edited}
+            onSend={(prompt) => void this.#resend("edit", prompt)}
+            onClose={() => this.setState({ edited: null })}
+          />
         )}
-        {offeredActions(document).map((action) => {
-          const [name, help] = ACTION_LABELS[action];
-          return (
-            <button
-              key={action}
-              type="button"
-              class="nb-text-button"
-              aria-label={name}
-              title={help}
-              onClick={() => runAction(action)}
-            >
-              <span class={`nb-icon nb-icon-${action}`} />
-            </button>
-          );
-        })}
-      </span>
-    </>
-  );
+      </>
+    );
+  }
+}
+
+/** What sending a turn again takes, from what it took: its tokens, their cost, and its calls, which run again. */
+function repeatCost({ usage, calls }: Head): string {
+  const tokens = usage.input_tokens + usage.output_tokens;
+  const last = [tokens > 0 && plural(tokens, "token"), formatCost(usage)].filter(Boolean).join(", ");
+  const again = calls > 0 ? ` ${plural(calls, "call")} may run again, with your approvals.` : "";
+  return `${last && `The last time took ${last}.`}${again}`.trim();
 }
 
 /** The possible actions on the turn: none while it runs or waits; one without calls has no code, and one without changes nothing to restore. */

@@ -1,6 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
 import type { RequestState } from "../../kernel/turn";
 import type { CallBlock } from "../../protocol";
+import { singleLine } from "../../text/format";
 
 /** A Python name; the kernel checks it again, including keywords. */
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
@@ -36,18 +37,11 @@ export class BindResult extends Component<Props, State> {
   render(): JSX.Element {
     const { name, replace } = this.state;
     const status = requestStatus(this.props.request, name);
-    if (name === null)
-      return (
-        <p class="nb-row">
-          <button type="button" class="nb-text-button" onClick={this.#open}>
-            Add to notebook
-          </button>
-        </p>
-      );
+    if (name === null) return <AddButton reference={this.props.call.reference} onClick={this.#open} />;
     return (
       <form
         ref={this.#form}
-        class="nb-row"
+        class="nb-row nb-bind-row"
         onSubmit={this.#submit}
         onKeyDown={stopPropagation}
         onKeyUp={stopPropagation}
@@ -83,6 +77,21 @@ export class BindResult extends Component<Props, State> {
       </form>
     );
   }
+}
+
+/** The button at the right of a call's row that makes its result a variable of the notebook. */
+export function AddButton({ reference, onClick }: { reference: string; onClick: () => void }): JSX.Element {
+  return (
+    <button
+      type="button"
+      class="nb-text-button nb-side-button"
+      aria-label="Add to notebook"
+      title={`Add to notebook: a variable for this result (${singleLine(reference, 80)})`}
+      onClick={onClick}
+    >
+      <span class="nb-icon nb-icon-add" />
+    </button>
+  );
 }
 
 function requestStatus(sent: RequestState | undefined, name: string | null): string {

@@ -10,6 +10,7 @@ import {
   type PendingCall,
   recipientOf,
   STILL_DRAWING,
+  TOO_EARLY,
 } from "../../views/approval/pending";
 import { Remarks } from "../../views/approval/Remarks";
 import { CallSummary } from "../../views/approval/Sentence";
@@ -41,8 +42,8 @@ interface Props {
 }
 
 /** One question: what will happen, in full, and the possible decisions. */
-export class Question extends Component<Props, { isBeingDrawn: boolean }> {
-  override state = { isBeingDrawn: false };
+export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEarly: boolean }> {
+  override state = { isBeingDrawn: false, isTooEarly: false };
   #el = createRef<HTMLFieldSetElement>();
   #end = createRef<HTMLDivElement>();
   #observer: IntersectionObserver | null = null;
@@ -70,9 +71,15 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
     this.#observer?.disconnect();
   }
 
+  /** Whether a click counts yet; one that comes too early says so. */
+  #isTaken(): boolean {
+    this.setState({ isTooEarly: !this.props.isArmed });
+    return this.props.isArmed;
+  }
+
   #approve = (): void => {
     const { call, draft, decide } = this.props;
-    if (!this.#canApprove()) return;
+    if (!this.#isTaken() || !this.#canApprove()) return;
     const isBeingDrawn = Boolean(this.#el.current?.querySelector("[aria-busy=true]"));
     this.setState({ isBeingDrawn });
     if (isBeingDrawn) return; // what is not rendered yet was not read
@@ -83,17 +90,17 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   };
 
   #deny = (): void => {
-    const { call, draft, isArmed, state, decide } = this.props;
-    if (!isArmed || isDisabled(call.question.digest, state)) return;
+    const { call, draft, state, decide } = this.props;
+    if (!this.#isTaken() || isDisabled(call.question.digest, state)) return;
     this.#el.current?.focus({ preventScroll: true });
     decide(denyMessage(call, draft.reason));
   };
 
   /** Whether it can be approved in its current state. */
   #canApprove(): boolean {
-    const { call, draft, isArmed, state } = this.props;
+    const { call, draft, state } = this.props;
     const isValid = !Object.keys(draft.problems).length && canOpen(call.question);
-    return isArmed && isValid && isReadable(call, draft) && !isDisabled(call.question.digest, state);
+    return isValid && isReadable(call, draft) && !isDisabled(call.question.digest, state);
   }
 
   #onKeyDown = (event: KeyboardEvent): void => {
@@ -131,12 +138,13 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
   };
 
   render(): JSX.Element {
-    const { call, draft, state, isCompact, isOneOfSeveral } = this.props;
+    const { call, draft, state, isArmed, isCompact, isOneOfSeveral } = this.props;
     const { digest, gate, is_form, tool } = call.question;
     const labels = labelsOf(call.question);
     const readable = isReadable(call, draft);
     const status =
       (!isCorrected(digest, state, draft) && decisionStatus(digest, state)) ||
+      (this.state.isTooEarly && !isArmed && TOO_EARLY) ||
       (this.state.isBeingDrawn ? STILL_DRAWING : hintFor(call, draft, readable));
     return (
       <fieldset
@@ -218,6 +226,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           title={isArmed ? `${labels.yes} (Ctrl+Enter)` : NOT_ARMED}
           aria-keyshortcuts={APPROVE_KEYS}
           disabled={!this.#canApprove()}
+          aria-disabled={!isArmed || undefined}
           onClick={this.#approve}
         >
           {labels.yes}
@@ -228,7 +237,8 @@ export class Question extends Component<Props, { isBeingDrawn: boolean }> {
           class={buttonClass(labels.no)}
           title={isArmed ? `${labels.no} (Ctrl+Shift+Enter, or Enter in the reason)` : NOT_ARMED}
           aria-keyshortcuts={DENY_KEYS}
-          disabled={!isArmed || isDisabled(digest, state)}
+          disabled={isDisabled(digest, state)}
+          aria-disabled={!isArmed || undefined}
           onClick={this.#deny}
         >
           {labels.no}

@@ -13,6 +13,7 @@ import {
   questionKey,
   SETTLE_MS,
   STILL_DRAWING,
+  TOO_EARLY,
 } from "../../views/approval/pending";
 import { focusTurn, stopKeyPropagation } from "../../views/notebookKeys";
 import { scrollToCard, setWaiting } from "./attention";
@@ -43,6 +44,8 @@ interface State {
   isSamePlace: boolean;
   /** Whether an approval was refused because a question was still being rendered. */
   isBeingDrawn: boolean;
+  /** Whether a click for all came before it counts. */
+  isTooEarly: boolean;
   /** Whether all were to be approved when some had not been read. */
   isUnread: boolean;
   drafts: Record<string, Draft>;
@@ -65,6 +68,7 @@ export class Card extends Component<Props, State> {
     settled: "",
     isSamePlace: false,
     isBeingDrawn: false,
+    isTooEarly: false,
     isUnread: false,
     drafts: {},
     questions: {},
@@ -193,7 +197,9 @@ export class Card extends Component<Props, State> {
   }
 
   #approveAll(calls: readonly PendingCall[], event: MouseEvent): void {
-    if (this.state.settled !== this.#settleKeyNow()) return;
+    const isTaken = this.#isArmed() && this.state.settled === this.#settleKeyNow();
+    this.setState({ isTooEarly: !isTaken });
+    if (!isTaken) return;
     const isSamePlace = this.#isAtLastClick(event);
     this.setState({ isSamePlace });
     if (isSamePlace) return;
@@ -209,7 +215,13 @@ export class Card extends Component<Props, State> {
   }
 
   #denyAll(calls: readonly PendingCall[]): void {
+    this.setState({ isTooEarly: !this.#isArmed() });
+    if (!this.#isArmed()) return;
     for (const call of calls) this.props.connection.decide(denyMessage(call, this.#draft(call).reason));
+  }
+
+  #isArmed(): boolean {
+    return this.state.armed === questionKey(this.#calls());
   }
 
   /** The calls that a person has not had before their eyes. */
@@ -257,7 +269,7 @@ export class Card extends Component<Props, State> {
                 call={call}
                 draft={this.#draft(call)}
                 state={state}
-                isArmed={this.state.armed === questionKey(calls)}
+                isArmed={this.#isArmed()}
                 isOneOfSeveral={calls.length > 1}
                 isCompact={calls.length > 1 && isOneLine(call) && !this.#draft(call).isExpanded}
                 change={(change) => this.#changeDraft(call.question.digest, change)}
@@ -266,6 +278,7 @@ export class Card extends Component<Props, State> {
                 stopCall={this.props.connection.stopCall}
               />
             ))}
+            <Deadline answerBy={state.document.head.answer_by} />
             {calls.length > 1 && <KeyHint where="Only the marked call" {...decisionNames(calls)} />}
           </fieldset>
         )}
@@ -291,11 +304,16 @@ export class Card extends Component<Props, State> {
     const unread = this.state.isUnread ? this.#unread(together).length : 0;
     const isBroken = together.some((call) => Object.keys(this.#draft(call).problems).length);
     const edited = together.filter((call) => isEdited(call, this.#draft(call))).length;
-    const isArmed = this.state.armed === questionKey(this.#calls());
+    const isArmed = this.#isArmed();
     const isSettled = this.state.settled === this.#settleKeyNow();
     const names = alone.map(({ question }) => singleLine(question.tool, 60)).join(", ");
     return (
       <span class="nb-row">
+        {this.state.isTooEarly && !(isArmed && isSettled) && (
+          <span class="nb-muted" role="status">
+            {TOO_EARLY}
+          </span>
+        )}
         {this.state.isSamePlace && (
           <span class="nb-muted" role="status">
             You clicked a question at this place: move the pointer, then click again.
@@ -317,7 +335,8 @@ export class Card extends Component<Props, State> {
             type="button"
             class="nb-button nb-primary"
             title={isArmed && isSettled ? undefined : NOT_ARMED}
-            disabled={!isArmed || !isSettled || isBroken}
+            disabled={isBroken}
+            aria-disabled={!isArmed || !isSettled || undefined}
             onClick={(event) => this.#approveAll(together, event)}
           >
             {verbFor(together, "yes")} all {together.length}
@@ -328,7 +347,7 @@ export class Card extends Component<Props, State> {
           type="button"
           class="nb-button"
           title={isArmed ? undefined : NOT_ARMED}
-          disabled={!isArmed}
+          aria-disabled={!isArmed || undefined}
           onClick={() => this.#denyAll(calls)}
         >
           {verbFor(calls, "no")} all {calls.length}
@@ -336,6 +355,18 @@ export class Card extends Component<Props, State> {
       </span>
     );
   }
+}
+
+/** When what waits is denied, if there is such a time. */
+function Deadline({ answerBy }: { answerBy: number | undefined }): JSX.Element | null {
+  if (answerBy === undefined) return null;
+  const end = new Date(answerBy * 1000);
+  const isToday = end.toDateString() === new Date().toDateString();
+  const time = end.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const day = isToday
+    ? ""
+    : `${end.toLocaleDateString([], { weekday: "short", day: "numeric", month: "short" })}, `;
+  return <p class="nb-deadline nb-muted nb-small">{`Denied at ${day}${time} if nobody answers`}</p>;
 }
 
 function toolNames(calls: PendingCall[]): string {

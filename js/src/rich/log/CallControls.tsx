@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { bindRequestKey, isLive, stopRequestKey } from "../../kernel/turn";
 import type { LazyViews } from "../../views/LazyView";
 import { MediaList } from "../../views/MediaList";
-import { BindResult } from "../approval/BindResult";
+import { AddButton, BindResult } from "../approval/BindResult";
 import { StopCall } from "./StopCall";
 
 /** What stands beside and below the row of a call: its stop button, its images, and the way of its result into the notebook. */
@@ -28,22 +28,13 @@ export function CallControls({ block, connection }: LazyViews["callControls"]): 
         />
       )}
       {block.reference && link !== "offline" && (
-        <div class="nb-bind-row">
-          <BindResult call={block} request={requests[bindRequestKey(block.call_id)]} bind={connection.bind} />
-        </div>
+        <BindResult call={block} request={requests[bindRequestKey(block.call_id)]} bind={connection.bind} />
       )}
       {block.reference && document.head.acts?.includes("bind") && (
-        <div class="nb-bind-row">
-          <p class="nb-row">
-            <button
-              type="button"
-              class="nb-text-button"
-              onClick={() => connection.runAction("bind", undefined, block.reference)}
-            >
-              Add to notebook
-            </button>
-          </p>
-        </div>
+        <AddButton
+          reference={block.reference}
+          onClick={() => connection.runAction("bind", undefined, block.reference)}
+        />
       )}
     </>
   );

@@ -16,7 +16,7 @@ export function StopCall({ callId, name, request, stopCall }: Props): JSX.Elemen
   return (
     <button
       type="button"
-      class="nb-text-button nb-stop-call"
+      class="nb-text-button nb-side-button nb-stop-call"
       aria-label={label}
       title={isStopping ? label : "Stop this call; the turn goes on"}
       disabled={isStopping}

@@ -15,6 +15,9 @@ export const SETTLE_MS = 1_500;
 /** The tooltip of a button that does not take clicks yet. */
 export const NOT_ARMED = "Can be clicked in a moment: the card has just appeared or changed";
 
+/** Said of a click that came before a button takes any. */
+export const TOO_EARLY = "Not taken: the card had just changed. Click again.";
+
 /** Characters above which a question has to be opened before it can be approved. */
 export const MAX_UNOPENED_CHARS = 600;
 

@@ -1,0 +1,51 @@
+/** A turn that is sent again by one click: its own cell runs, as Ctrl+Enter in it does, and makes a new version. */
+import { type Head, VERSION } from "../protocol";
+import { cellIndex } from "./actions";
+import { isChatCell } from "./chatSyntax";
+import { requestFromKernel } from "./kernelRequest";
+import type { CellWidget, NotebookPanel, SharedCell, SharedModules } from "./types";
+
+/** A `%%chat` cell, in the parts that a click may change: what stands above the prompt, and the prompt. */
+export interface ChatCell {
+  panel: NotebookPanel;
+  widget: CellWidget;
+  cell: SharedCell;
+  above: string;
+  prompt: string;
+}
+
+/** Return the `%%chat` cell of a saved turn; undefined where it is below any other cell, which no click runs. */
+export function chatCellOf(node: Node, panel: NotebookPanel | undefined): ChatCell | undefined {
+  const at = cellIndex(node, panel);
+  const widget = panel?.content.widgets[at];
+  const cell = at < 0 ? undefined : panel?.content.model?.sharedModel.getCell(at);
+  const source = cell?.getSource() ?? "";
+  const [, above = "", prompt = ""] = /^((?:\s*#[^\n]*\n|\s*\n)*%%\w+[^\n]*\n)([\s\S]*)$/.exec(source) ?? [];
+  const line = above.trimEnd().split("\n").at(-1) ?? "";
+  if (!panel || !widget || !cell || !isChatCell(line) || !prompt.trim()) return undefined;
+  return { panel, widget, cell, above, prompt };
+}
+
+/** Whether the kernel says that running the cell of a turn again repeats that turn; and what else it says. */
+export async function canRepeat(
+  { panel, cell, prompt }: ChatCell,
+  { chat = "main", turn_id: turn }: Head,
+): Promise<{ inPlace: boolean; text: string }> {
+  const request = { v: VERSION, kind: "repeat", chat, turn, cell: cell.id ?? "", typed: prompt } as const;
+  const answer = await requestFromKernel(panel.sessionContext.session?.kernel, request);
+  return { inPlace: answer?.ok === true && answer.in_place === true, text: answer?.text ?? "" };
+}
+
+/** Run a cell of a notebook as a person does with Ctrl+Enter; return whether the page could. */
+export function runCell(
+  { NotebookActions }: SharedModules,
+  panel: NotebookPanel,
+  widget: CellWidget,
+): boolean {
+  const { content, sessionContext } = panel;
+  if (!NotebookActions?.runCells) return false;
+  content.activeCellIndex = content.widgets.indexOf(widget);
+  content.mode = "command";
+  void NotebookActions.runCells(content, [widget], sessionContext);
+  return true;
+}

@@ -1,0 +1,87 @@
+"""What leaves this machine with the first prompt to a host: said once a host, before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nbtool.blocks.sanitize import one_line
+from nbtool.chat.chat import Chat
+from nbtool.chat.turn import Turn
+from nbtool.errors import NbtoolError
+from nbtool.messages import Media
+from nbtool.server_url import parse_server_url
+from nbtool.text import count_of, format_size, list_names
+from nbtool.tools.values.type_and_shape import describe
+from nbtool.wire.transport.client_pool import is_loopback
+from nbtool.wire.transport.traffic import totals
+
+FIRST = "First prompt to {host}. Sent: {parts}. `%%{magic} --dry-run` shows a request before it is sent."
+
+MAX_NAMED = 8
+"""How many variables, files and tools the line names; the others are counted."""
+
+MAX_LENGTH = 160
+"""Characters of the description of a variable, with its columns."""
+
+
+def first_departure_note(chat: Chat, turn: Turn, *, cells: int = 0, magic: str = "chat") -> str:
+    """Return what the first prompt to a host sends; empty if the host had one, or is of this machine."""
+    if not (chat.model.wire is None or isinstance(chat.model.wire, str)):
+        return ""  # an endpoint of the person's own, whose host is only a name
+    try:
+        host = chat.model.destination
+    except NbtoolError:
+        return ""  # the turn itself says why
+    if not host or _is_of_this_machine(host) or _had_prompt(host):
+        return ""
+    return FIRST.format(host=one_line(host, 100), parts="; ".join(_parts(chat, turn, cells)), magic=magic)
+
+
+def _is_of_this_machine(host: str) -> bool:
+    return is_loopback(parse_server_url(f"http://{host}").host)
+
+
+def _had_prompt(host: str) -> bool:
+    """Whether this kernel has sent a prompt to a host; a list of its models is none."""
+    traffic = totals().get(host)
+    return traffic is not None and traffic.size > 0
+
+
+def _parts(chat: Chat, turn: Turn, cells: int) -> Iterator[str]:
+    yield "the prompt and the system prompt" if chat.system else "the prompt"
+    if earlier := sum(node.turn is not None and node.turn is not turn for node in chat.tree.active_path):
+        yield f"{count_of(earlier, 'earlier turn')} of this chat"
+    if cells:
+        yield f"{count_of(cells, 'cell')} of the notebook with what they show"
+    files = [_describe_file(part) for part in turn.prompt.parts if isinstance(part, Media)]
+    yield from _named(files, "file")
+    entries = chat.exposed_variables()
+    yield from _named(
+        [
+            f"`{entry.name}` by name, type and columns ({_shape(entry.value)})"
+            for entry in entries
+            if not entry.is_readable
+        ],
+        "variable",
+    )
+    yield from _named(
+        [f"values of `{entry.name}` ({_shape(entry.value)})" for entry in entries if entry.is_readable], "variable"
+    )
+    if names := [tool.display_name for tool in chat.tools.tools().values()]:
+        noun = "tool" if len(names) == 1 else "tools"
+        yield f"descriptions and results of the {noun} {list_names(names, MAX_NAMED)}"
+
+
+def _named(parts: list[str], noun: str) -> Iterator[str]:
+    yield from parts[:MAX_NAMED]
+    if (more := len(parts) - MAX_NAMED) > 0:
+        yield count_of(more, f"more {noun}")
+
+
+def _describe_file(media: Media) -> str:
+    name = one_line(media.name or media.mime, 80)
+    return f"{name} ({format_size(len(media.data))})" if media.data else name
+
+
+def _shape(value: object) -> str:
+    return one_line(describe(value), MAX_LENGTH)
