@@ -11,10 +11,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from nbtool.magics.commands.command_table import FORMER
+from nbtool.magics.commands.command_table import FORMER_COMMANDS
 from nbtool.magics.commands.dispatch import COMMANDS, CONTINUES_CHAT, help_text
 from nbtool.magics.flags.config import NbTool
-from nbtool.magics.flags.flag_table import cell_parser, describe_flag
+from nbtool.magics.flags.flag_table import FORMER_FLAGS, cell_parser, describe_flag
 
 PAGE = Path(__file__).parent / "commands.md"
 
@@ -52,36 +52,30 @@ which of them is in force, and `%chat config` lists them with their values and s
 resets one.
 """
 
-OLD = """These still work, and each has another way in now. Those that are settings or methods of a `Chat` are less
-often needed.
+OLD = """A line with one of these runs nothing, and names the present way. In Python, `nbtool.chats()` has the
+conversations of cells, by name: `main` is that of cells without `-c`.
 """
 
 
 def page() -> str:
     """Return the page."""
     parser = cell_parser()
-    flags, former = [], []
-    for flag in parser.flags():
-        is_former = flag.dest in parser.former
-        (former if is_former else flags).append(
-            (_flag(flag), describe_flag(parser, flag), parser.former.get(flag.dest))
-        )
     parts = [
         HEAD,
         "## Flags of `%%chat`\n",
         CELLS,
-        *_table(("flag", "meaning"), ((name, text) for name, text, _ in flags)),
+        *_table(("flag", "meaning"), ((_flag(flag), describe_flag(flag)) for flag in parser.flags())),
     ]
     parts += ["", "## Commands of `%chat`\n", LINES]
-    for heading in dict.fromkeys(one.heading for one in COMMANDS.values() if one.heading != FORMER):
+    for heading in dict.fromkeys(one.heading for one in COMMANDS.values()):
         rows = ((f"`{name}`", _help(name)) for name, one in COMMANDS.items() if one.heading == heading)
         parts += [f"### {heading}\n", *_table(("command", "meaning"), rows), ""]
     parts += [CONTINUES_CHAT.replace("A turn", "For `branch` and `undo`, a turn"), "", "## Settings\n", SETTINGS]
     traits = sorted(NbTool.class_traits(config=True).items())
     parts += [*_table(("setting", "meaning"), ((f"`{name}`", _setting(trait)) for name, trait in traits)), ""]
-    parts += [f"## {FORMER}\n", OLD]
-    rows = [(name, f"`{instead}`") for name, _, instead in former]
-    rows += [(f"`%chat {name}`", f"`{one.instead}`") for name, one in COMMANDS.items() if one.instead]
+    parts += ["## Former names\n", OLD]
+    rows = [(f"`{flag}`", f"`{instead}`") for flag, instead in FORMER_FLAGS.items()]
+    rows += [(f"`%chat {name}`", instead) for name, instead in FORMER_COMMANDS.items()]
     return "\n".join([*parts, *_table(("former", "now"), rows), ""])
 
 

@@ -30,7 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer", "Approved", "Batch", "Chat", "Denied", "MapTotals", "NbtoolError", "Policy", "PolicyContext",
     "Progress", "Released", "Tool", "ToolFailed", "Toolset", "Turn", "Withheld", "ask_after_outside_text",
-    "load_ipython_extension", "serve", "tool", "unload_ipython_extension",
+    "chats", "load_ipython_extension", "serve", "tool", "unload_ipython_extension",
 ]  # fmt: skip
 
 _HOMES = {
@@ -72,6 +72,17 @@ def load_ipython_extension(shell: Any) -> None:
     from nbtool.magics import load  # noqa: PLC0415 - IPython is needed only here
 
     load(shell)
+
+
+def chats() -> dict[str, Chat]:
+    """Return the conversations of this notebook's `%%chat` cells, by name: `main` is that of cells without `-c`.
+
+    Raises:
+        nbtool.errors.BadUsage: the extension is not loaded: `%load_ext nbtool`.
+    """
+    from nbtool.magics import kernel_chats_here  # noqa: PLC0415 - IPython is needed only here
+
+    return dict(kernel_chats_here().chats)
 
 
 def serve(

@@ -275,9 +275,9 @@ test("an action is a cell below the turn's own, chosen and not run, and is said"
   expect(put).toEqual(
     [
       "%%nbchat -c side --rerun t",
-      "%nbchat code t",
+      "%nbchat export py --cell t",
       "%%nbchat --edit t\nWhich is\nthe cheapest?",
-      "%nbchat switch t2",
+      "%nbchat branch t2 --switch",
     ].map(made),
   );
   expect([content.activeCellIndex, content.mode]).toEqual([1, "command"]);
@@ -364,9 +364,13 @@ test("models that arrive late do not replace what a later action or Close has sh
 });
 
 test.each([
-  ["does not know its magic", { status: "ok", found: false }, ["%chat code t", "%load_ext nbtool"]],
-  ["knows it", { status: "ok", found: true }, ["%chat code t"]],
-  ["cannot say", { status: "error" }, ["%chat code t"]],
+  [
+    "does not know its magic",
+    { status: "ok", found: false },
+    ["%chat export py --cell t", "%load_ext nbtool"],
+  ],
+  ["knows it", { status: "ok", found: true }, ["%chat export py --cell t"]],
+  ["cannot say", { status: "error" }, ["%chat export py --cell t"]],
 ])(
   "where the kernel %s, the cell that loads nbtool stands above or not at all",
   async (_, content, cells) => {
@@ -474,7 +478,7 @@ test("where the kernel does not know its magic, the cell that loads nbtool is ab
     return [content.activeCellIndex, ...cells.map(({ source }) => source.split("\n")[0] ?? "")];
   };
   const load = "%load_ext nbtool";
-  const code = "%chat code t";
+  const code = "%chat export py --cell t";
 
   expect(await press(0)).toEqual([1, "%%chat", load, code, "%%chat"]);
   expect(await press(0)).toEqual([1, "%%chat", load, code, code, "%%chat"]);
@@ -521,11 +525,11 @@ test.each(Object.entries(FORGED_PLACES))(
 
     expect(put).toEqual([
       "%%chat --rerun t",
-      "%chat code t",
+      "%chat export py --cell t",
       "%chat undo t",
       "%chat explore t",
       "%chat bind price_1_result --turn t",
-      "%chat switch t2",
+      "%chat branch t2 --switch",
     ]);
   },
 );

@@ -1,7 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { requestFromKernel } from "../src/lab/kernelRequest";
+import { canRepeat, chatCellOf, runCell } from "../src/lab/repeat";
 import { applyAnswer, requestFor } from "../src/lab/savedTurnRequests";
-import type { Comm, Kernel, NotebookPanel } from "../src/lab/types";
+import type { Comm, Kernel, NotebookPanel, SharedModules } from "../src/lab/types";
 import type { Head } from "../src/protocol";
 import { TURN_MIME } from "../src/saved/parse";
 
@@ -123,4 +124,69 @@ test("the code of an answer is a cell as it is, and a refusal changes nothing", 
     [1, { cell_type: "code", source: "price()", metadata: { trusted: true } }],
   ]);
   expect(notebook.updateOutputs).not.toHaveBeenCalled();
+});
+
+/** A notebook with one cell, what runs cells, and a kernel that answers requests. */
+function repeatable(source: string, answer: object | null) {
+  const node = document.createElement("div");
+  const widget = { node };
+  const state = { source };
+  const cell = {
+    id: "c1",
+    getSource: () => state.source,
+    setSource: (text: string) => {
+      state.source = text;
+    },
+  };
+  const { kernel } = kernelWith((comm, data) => {
+    asked.push(data);
+    if (answer) comm.onMsg?.({ content: { data: { v: 1, ok: true, text: "", ...answer } } });
+    else comm.onClose?.();
+  });
+  const asked: object[] = [];
+  const content = {
+    widgets: [widget],
+    model: { sharedModel: { getCell: () => cell } },
+    activeCellIndex: 0,
+    mode: "edit",
+  };
+  const panel = { content, sessionContext: { session: { kernel } } } as unknown as NotebookPanel;
+  return { node, panel, asked, state, widget };
+}
+
+test.each([
+  ["%%chat -t price\nWhich is cheapest?", "Which is cheapest?"],
+  ["# a comment\n\n%%nbchat\nHello", "Hello"],
+  ["%%chat\n\n", undefined],
+  ["%%chat", undefined],
+  ["%%bash\nrm -rf ~", undefined],
+  ["import os\n%%chat\nHello", undefined],
+  ["print(1)", undefined],
+])("of %j the prompt that may be sent again is %j", (source, prompt) => {
+  const { node, panel } = repeatable(source, null);
+
+  expect(chatCellOf(node, panel)?.prompt).toBe(prompt);
+});
+
+test.each([
+  [{ in_place: true }, true],
+  [{ in_place: false }, false],
+  [{ ok: false, in_place: true }, false],
+  [{}, false],
+  [null, false],
+])("a kernel that answers %j decides whether its own cell repeats a turn", async (answer, inPlace) => {
+  const { node, panel, asked } = repeatable("%%chat\nHello", answer);
+  const own = chatCellOf(node, panel);
+
+  expect(own && (await canRepeat(own, head))).toMatchObject({ inPlace });
+  expect(asked).toEqual([{ v: 1, kind: "repeat", chat: "main", turn: "t2", cell: "c1", typed: "Hello" }]);
+});
+
+test("a cell is run by JupyterLab's own action, and not where there is none", () => {
+  const { panel, widget } = repeatable("%%chat\nHello", null);
+  const runCells = vi.fn(async () => true);
+
+  expect(runCell({ NotebookActions: { runCells } } as unknown as SharedModules, panel, widget)).toBe(true);
+  expect(runCells).toHaveBeenCalledWith(panel.content, [widget], panel.sessionContext);
+  expect(runCell({} as SharedModules, panel, widget)).toBe(false);
 });

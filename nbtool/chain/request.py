@@ -157,7 +157,7 @@ class Requests:
         if not reply.complete and reason != "too_many_calls":
             raise IncompleteReply(
                 "The reply broke off before it was complete; the received part is kept, and none of its calls ran.",
-                fix="`%%chat --resume` continues from the last complete round; running the cell again starts over.",
+                fix="`%%chat --rerun :resume` goes on after the last complete round; running the cell starts over.",
             )
 
     async def _stream_reply(

@@ -16,7 +16,7 @@ from nbtool.events import EndReason
 from nbtool.messages import Usage
 from nbtool.text import count_of, list_names, shorten
 
-RAISE_BUDGET = "To continue: `%%chat --resume` with a larger `--budget`."
+RAISE_BUDGET = "To continue: `%%chat --rerun :resume` with a larger `--budget`."
 
 MAX_NAMES = 3
 """Repeated tools that the notice of a limit names."""

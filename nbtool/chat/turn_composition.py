@@ -58,7 +58,7 @@ def check_idle(chat: ChatBase, /) -> None:
         if turn.state.outlives_cell:
             raise BadUsage(
                 "A turn of this chat is running in the background.",
-                fix="`%chat wait` for it, or `%chat stop` it.",
+                fix="`%chat approvals` shows what it waits for; `%chat stop` stops it.",
             )
 
 

@@ -249,10 +249,10 @@ class CallFinished:
     message). `media_left_out` counts those that were too large or too many, `media_unsaved` those that the journal
     does not have. `qualified_name` is as in `CallReady`. `whole` describes the whole result if `shown` has a part
     of its text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to the
-    user only, and not written to the journal or to a recording; so is `display`, the `mime` type and `text` of what
-    a notebook would show for the result. If it `is_described`, the model got a description in place of the result.
-    `forwarded` and `inside` are as in `CallReady`; `arguments` are those of a call inside another one that was
-    never ready: no other event has them.
+    user only, and not written to the journal or to a recording, and neither is `display`, the `mime` type and
+    `text` of what a notebook would show for the result. If it `is_described`, the model got a description in place
+    of the result. `forwarded` and `inside` are as in `CallReady`; `arguments` are those of a call inside another
+    one that was never ready: no other event has them.
     """
 
     call_id: str = field(metadata=OWN)

@@ -54,7 +54,7 @@ MAX_LINE = 200
 MAX_POLICY_PROBLEM = 500
 """Characters of what is wrong with a policy: its path and the problem, after which who corrects it always stands."""
 
-BODYLESS_FLAGS = frozenset({"--rerun", "--resume", "--re-execute"})
+BODYLESS_FLAGS = frozenset({"--rerun"})
 """The flags of cells without a prompt: they repeat an earlier turn."""
 
 
@@ -184,6 +184,24 @@ def load(shell: Any) -> None:
 
 
 @partial(check_arguments, owner="nbtool.serve")
+def kernel_chats_here() -> KernelChats:
+    """Return the conversations of this kernel.
+
+    Raises:
+        BadUsage: the extension is not loaded in it.
+    """
+    from IPython.core.getipython import get_ipython  # noqa: PLC0415 - only here
+
+    return _magics_of(get_ipython()).kernel_chats
+
+
+def _magics_of(shell: Any) -> ChatMagics:
+    magics: ChatMagics | None = shell.magics_manager.registry.get(ChatMagics.__name__) if shell else None
+    if magics is None:
+        raise BadUsage("nbtool is not loaded in this kernel.", fix="Run `%load_ext nbtool` in a cell first.")
+    return magics
+
+
 def serve_objects(
     tools: Iterable[Any],
     variables: Mapping[str, Any],
@@ -197,9 +215,7 @@ def serve_objects(
     from nbtool.magics.commands.serve import start_serving  # noqa: PLC0415 - loading the extension has to be fast
 
     shell, names = get_ipython(), frozenset((read,) if isinstance(read, str) else read)
-    magics = shell.magics_manager.registry.get(ChatMagics.__name__) if shell else None
-    if magics is None:
-        raise BadUsage("nbtool is not loaded in this kernel.", fix="Run `%load_ext nbtool` in a cell first.")
+    magics = _magics_of(shell)
     if unknown := names - set(variables):
         raise BadUsage(
             f"`read` names {list_names(sorted(unknown), 5)}, which is not served.", fix="Pass it by its name."

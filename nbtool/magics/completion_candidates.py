@@ -56,12 +56,14 @@ def flag_values(chats: KernelChats, action: argparse.Action, fragment: str) -> C
     from nbtool.magics.flags.flag_table import TAKE_AWAY, TAKEN_AWAY  # noqa: PLC0415 - the same
 
     if action.dest in TAKEN_AWAY and fragment.startswith(TAKE_AWAY):
-        return {f"{TAKE_AWAY}{name}": kind for name, kind in _VALUES[TAKEN_AWAY[action.dest]](chats).items()}
+        is_in_toolset = action.dest == "tool" and "." in fragment
+        offered = tools_of_toolsets(chats) if is_in_toolset else _VALUES[TAKEN_AWAY[action.dest]](chats)
+        return {f"{TAKE_AWAY}{name}": kind for name, kind in offered.items()}
     if action.dest == "set":
         return _setting_values(chats, fragment)
     if action.choices:
         return dict.fromkeys(map(str, action.choices), _describe("value", action.help))
-    if action.dest in ("tool", "no_tool") and "." in fragment:
+    if action.dest == "tool" and "." in fragment:
         return tools_of_toolsets(chats)
     values = _VALUES.get(action.dest)
     return values(chats) if values else {}
@@ -75,10 +77,10 @@ def commands(_: KernelChats | None = None) -> Candidates:
 
 
 def _help_of(command: Command) -> str:
-    """Return what Tab says of a command: of a former one, what replaces it."""
+    """Return what Tab says of a command."""
     from nbtool.magics.commands.dispatch import first_sentence  # noqa: PLC0415 - the same
 
-    return f"Now `{command.instead}`." if command.instead else first_sentence(command)
+    return first_sentence(command)
 
 
 def command_options(command: str) -> Candidates:
@@ -320,6 +322,4 @@ _VALUES: dict[str, Callable[[KernelChats], Candidates]] = {
     "as_": types,
     "rerun": turns,
     "edit": turns,
-    "resume": turns,
-    "re_execute": turns,
 }

@@ -15,7 +15,7 @@ from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import short_id
-from nbtool.magics.cell.run import dry_run, run_cell
+from nbtool.magics.cell.run import dry_run, repeated_turn, run_cell
 from nbtool.magics.commands import dispatch
 from nbtool.magics.commands.context import CommandContext, wrap_for_page
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from nbtool.mcp_server.http_server import KernelServer
 
 DEFAULT_CHAT = "main"
-"""The chat of cells without `-c`, until `%chat use` names another."""
+"""The chat of cells without `-c`, until `%chat open NAME` names another."""
 
 
 class KernelChats:
@@ -162,11 +162,11 @@ class KernelChats:
         """Return whether a cell begins the first chat of this kernel, and that is one that the person did not name."""
         if flags.chat or flags.new or self.current != DEFAULT_CHAT or self.notebook_chat(DEFAULT_CHAT):
             return False
-        is_repeated = any(turn is not None for turn in (flags.rerun, flags.edit, flags.resume, flags.re_execute))
+        is_repeated = any(turn is not None for turn in (flags.rerun, flags.edit))
         return not is_repeated and not any(chat.tree.roots for chat in self.chats.values())
 
     def _run(self, flags: Flags, body: str, settings: NbTool) -> None:
-        for turn in filter(None, (flags.rerun, flags.edit, flags.resume, flags.re_execute)):
+        for turn in filter(None, [repeated_turn(flags)]):
             context, note = reopen_chat_of(CommandContext(self, flags.chat), turn)
             flags.chat = context.name
             if note:

@@ -234,7 +234,7 @@ def test_tab_shows_the_kind_and_help_of_flags_and_tools(lab: Lab, theme: str) ->
 
     keys.type("%%chat --app")
     press_tab(items, 2)
-    expect(items.nth(0)).to_contain_text("--append")
+    expect(items.nth(0)).to_contain_text("--set append_turns=true")
     expect(items.nth(0)).to_contain_text("flag: add a turn when the cell is run again")
     screenshot(notebook.page, f"tab-flags-{theme}")
     keys.press("Enter")

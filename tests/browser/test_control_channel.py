@@ -1,4 +1,4 @@
-"""The kernel's control channel as a way of a click, and what `%chat doctor` says, in JupyterLab."""
+"""The kernel's control channel as a way of a click, and what `%chat status --check` says, in JupyterLab."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_click_and_a_stop_take_the_control_channel(lab: Lab, kernel: str) -> N
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_the_doctor_finds_every_way_of_jupyterlab(lab: Lab, kernel: str, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)
-    notebook = lab.open_cells(LOAD, "%chat doctor", kernel=kernel)
+    notebook = lab.open_cells(LOAD, "%chat status --check", kernel=kernel)
     notebook.run_cell(0)
     said = notebook.run_cell(1).inner_text()
     screenshot(notebook.page, f"doctor-{theme}-{kernel}")

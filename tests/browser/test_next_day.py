@@ -141,7 +141,7 @@ def test_where_nbtool_is_not_loaded_the_versions_are_cells_and_the_view_says_so(
         assert notebook.cell_count() == TURN + 2 + count
         assert notebook.page.evaluate(ACTIVE) == BELOW
         assert notebook.source(BELOW) == "%load_ext nbtool"
-        assert notebook.source(NEXT).startswith("%chat switch turn_")
+        assert notebook.source(NEXT).startswith("%chat branch turn_ --switch")
         if count == 1:
             notebook.output(TURN).get_by_role("button", name="Previous version").click()
             expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(TURN + 4)

@@ -60,7 +60,7 @@ def test_the_extension_loads_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("%%chat --app", ["--append", "--approve"]),
+        ("%%chat --app", ["--set append_turns=true", "--approve"]),
         ("%%chat -t dou", ["double"]),
         ("%%chat -q\nPlease use &`dou", ["double`"]),
         ("%chat appro", ["approvals", "approve"]),
@@ -126,7 +126,7 @@ def test_a_page_without_widgets_asks_for_a_line_of_input(line: str, became: str)
 
 
 def test_the_doctor_says_what_works(page: Page) -> None:
-    said = page.run("%chat doctor")
+    said = page.run("%chat status --check")
 
     assert "IPython 7.34.0, ipykernel 6.17.1, ipywidgets 7.7.1" in said
     assert "yes  line of input" in said

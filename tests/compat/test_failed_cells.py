@@ -14,7 +14,7 @@ FAILURES = {
     "%%chat -m ollama:nowhere\nHello": "ollama (127.0.0.1:9) cannot be reached",
     "%%chat --no-such-flag\nHello": "UsageError: %%chat: unrecognized arguments: --no-such-flag",
     "%%chat -m openai:gpt-6.1-terra\nHello": "UsageError: No key for openai",
-    "%%chat --replay only\nHello": "No recording to replay from.",
+    "%%chat --set replay=only\nHello": "No recording to replay from.",
     '%chat bind "unclosed': "UsageError: The line cannot be parsed (No closing quotation).",
 }
 """Cells that fail, and what of each stands in a log."""

@@ -146,7 +146,7 @@ def test_cells_use_only_flags_and_commands_that_are_documented() -> None:
             word for text in texts for word in re.findall(r"^%chat (?:-c \S+ )?([a-z]+)", text, flags=re.MULTILINE)
         }
 
-    former = {"--resume"}  # which the notice of an interrupted turn names
+    former = {"--rerun :resume"}  # which the notice of an interrupted turn names
     assert sorted(used - documented - former - {"--nonsense", "nonsense", "statsu"}) == []
 
 

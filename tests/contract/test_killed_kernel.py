@@ -100,7 +100,9 @@ def test_an_approval_and_a_question_end_with_their_kernel(
     assert notebook.run("%chat approve").error
     assert outcome in notebook.run("%chat show 1 --whole").everything
     assert model.requests == []
-    turn = notebook.ask("" if way == "resume" else "Was it paid?", f"-m ollama:tiny{' --resume' * (way == 'resume')}")
+    turn = notebook.ask(
+        "" if way == "resume" else "Was it paid?", f"-m ollama:tiny{' --rerun :resume' * (way == 'resume')}"
+    )
 
     assert (turn.text, [one.status for one in turn.calls if one.status == "ok"]) == ("I do not know.", [])
     assert outcome == "not run" or "outcome is unknown" in model.requests[0].text

@@ -1,4 +1,4 @@
-"""A recorded turn is replayed without a request and without running a tool; `--replay only` never sends."""
+"""A recorded turn is replayed without a request and without running a tool; `--set replay=only` never sends."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_without_a_type_the_turn_is_bound(shell_with_types: Any) -> None:
 def test_where_no_answer_fits_nothing_is_bound_that_could_be_taken_for_one(shell_with_types: Any) -> None:
     shell_with_types.user_ns["fruit"] = "from before"
 
-    assert not answer(shell_with_types, "--as Fruit --replace -o fruit", "A fig.", "A fig!", "Fig.")
+    assert not answer(shell_with_types, "--as Fruit --set replace_names=true -o fruit", "A fig.", "A fig!", "Fig.")
 
     assert shell_with_types.user_ns["fruit"] is None
 

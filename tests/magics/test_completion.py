@@ -40,8 +40,8 @@ def kinds(shell: Any) -> Any:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("%%chat --app", {"--append", "--approve"}),
-        ("%%chat --history n", {"native", "none"}),
+        ("%%chat --app", {"--set append_turns=true", "--approve"}),
+        ("%%chat --set history=n", {"native", "none"}),
         ("%%chat -t dou", {"double"}),
         ("%%chat -t double ro", {"rows"}),
         ("%%chat -t nbtool:i", {"nbtool:inspection"}),
@@ -68,7 +68,7 @@ def test_tab_after_a_dot_offers_the_tools_of_a_toolset(shell: Any, tab: Any) -> 
     shell.run_cell("from nbtool import Toolset\nmore = Toolset('numbers', [double])\nboth = Toolset('both', [more])")
 
     assert tab("%%chat -t more.") == {"more.double"}
-    assert tab("%%chat -T more.dou") == {"more.double"}
+    assert tab("%%chat -t !more.dou") == {"!more.double"}
     assert tab("%%chat -t numbers.") == {"numbers.double"}
     assert not any("." in word for word in tab("%%chat -t mor"))
 
@@ -77,7 +77,7 @@ def test_tab_after_the_flag_that_takes_tools_away_offers_those_of_the_chats(shel
     shell.run_cell("from nbtool import Toolset\nmore = Toolset('numbers', [double])\ndel double")
     shell.run_cell("%%chat -q -m practice:fast -t more\nHello")
 
-    assert "double" in tab("%%chat -T dou")
+    assert "!double" in tab("%%chat -t !dou")
 
 
 def test_tab_says_the_kind_and_one_line_of_help(shell: Any, kinds: Any) -> None:
@@ -126,7 +126,7 @@ def test_tab_offers_settings_and_their_values_after_set(kinds: Any) -> None:
         ("%chat record --", {"--only"}),
         ("%chat export p", {"py"}),
         ("%chat export --c", {"--cell"}),
-        ("%chat cancel ", set()),
+        ("%chat stop ", set()),
         ("%chat nosuch ", set()),
     ],
 )
@@ -138,8 +138,9 @@ def test_tab_after_a_command_offers_its_words_and_options(
     assert tab(text) - {"-c"} == expected
 
 
-def test_tab_says_what_replaces_a_former_command(kinds: Any) -> None:
-    assert kinds("%chat canc") == {"cancel": "command: Now `%chat stop`."}
+def test_tab_offers_no_former_command_and_no_former_flag(kinds: Any) -> None:
+    assert kinds("%chat canc") == {}
+    assert kinds("%%chat --app") == {"--approve": kinds("%%chat --appr")["--approve"]}
 
 
 def test_tab_says_the_kind_of_everything_that_it_offers(shell: Any, kinds: Any) -> None:
@@ -273,7 +274,7 @@ def test_tab_after_chat_offers_the_chats_there_are(shell: Any, tab: Any) -> None
 
 def test_tab_elsewhere_is_left_to_ipython(tab: Any) -> None:
     assert "frame" in tab("x = $`fra") or "frame" in tab("fra")
-    assert "--append" not in tab("x = --app")
+    assert "--set append_turns=true" not in tab("x = --app")
 
 
 def test_tab_asks_no_server(shell: Any, tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:

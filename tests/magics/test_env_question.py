@@ -13,7 +13,7 @@ from nbtool.wire.providers.env_file import find_env_file
 from tests.chaos import ChaosServer, finish, head, serve, text
 from tests.shells import end_shell, new_shell
 
-CELL = "%%chat -q --no-stream\nprivate words"
+CELL = "%%chat -q --set stream=false\nprivate words"
 
 
 class Terminal(io.StringIO):
@@ -125,6 +125,6 @@ def test_a_command_allows_the_file_and_takes_that_back(
     capsys.readouterr()
     loaded_shell.run_cell("%chat env")
 
-    assert not loaded_shell.run_cell("%%chat -q --append\nmore").success
+    assert not loaded_shell.run_cell("%%chat -q --set append_turns=true\nmore").success
     assert len(server.requests) == 1
     assert capsys.readouterr().out.startswith(".env sets NBTOOL_MODEL, OLLAMA_HOST; ")

@@ -17,6 +17,7 @@ from nbtool.chat.subchat import subchat
 from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.events import TurnParked
 from nbtool.magics.cell.approver import PARKED_SECONDS, CellApprover
+from nbtool.magics.flags.config import NbTool
 from nbtool.magics.flags.flag_parser import parse
 from nbtool.magics.flags.flag_table import cell_parser
 from nbtool.testing import ScriptedWire, call
@@ -196,14 +197,14 @@ def test_a_deadline_holds_in_a_running_cell_too() -> None:
     assert not turn.state.outlives_cell
 
 
-def test_a_flag_says_how_long_a_question_stays_open() -> None:
-    assert parse(cell_parser(), "--answer-within 90").answer_within == 90
+def test_a_setting_of_a_cell_says_how_long_a_question_stays_open() -> None:
+    assert NbTool().for_cell([("answer_within", "90")]).fill(parse(cell_parser(), "")).answer_within == 90
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
 def test_a_deadline_is_a_number_of_seconds(seconds: str) -> None:
-    with pytest.raises(BadUsage, match="expected a number of seconds greater than 0"):
-        parse(cell_parser(), f"--answer-within {seconds}")
+    with pytest.raises(BadUsage, match="answer_within cannot be"):
+        NbTool().for_cell([("answer_within", seconds)])
 
 
 def test_a_parked_question_stays_open_for_a_day_unless_set_otherwise() -> None:

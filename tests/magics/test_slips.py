@@ -21,16 +21,16 @@ SLIPS = {
     "an option without a value": "-m practice:thinking --option temperature",
     "--from alone": "-m practice:thinking -t rows --from 2",
     "a turn that is not there": "-m practice:thinking -t rows -v received -s New --rerun turn_nowhere",
-    "an edit of a turn that is not there": "-m practice:thinking --hide frame --edit turn_nowhere",
-    "a variable to hide that is not exposed": "-m practice:thinking --hide freme -s New",
+    "an edit of a turn that is not there": "-m practice:thinking -v !frame --edit turn_nowhere",
+    "a variable to hide that is not exposed": "-m practice:thinking -v !freme -s New",
     "a tool that is not there": "-m practice:thinking -s New -t rows nowhere",
     "a variable that is not there": "-m practice:thinking -t rows -v nowhere",
-    "a tool to remove that is not there, then a bad budget": "-T double --budget much",
+    "a tool to remove that is not there, then a bad budget": "-t !double --budget much",
     "a type that is none": "-m practice:thinking -t rows --as nowhere",
     "an attachment that is not there": "-m practice:thinking -t rows -a nowhere",
     "a name that is taken": "-m practice:thinking -t rows -o frame",
-    "a wire that is none": "-m practice:thinking --wire telex",
-    "rounds below one": "-m practice:thinking -t rows --max-rounds 0",
+    "a wire that is none": "-m practice:thinking --set wire=telex",
+    "rounds below one": "-m practice:thinking -t rows --set max_rounds=0",
     "a new conversation with an unknown model": "--new -m opnai:gpt-5",
     "a new conversation with a bad budget": "--new -m practice:thinking --budget much",
     "a dry run": "--dry-run -m practice:thinking -t rows -v received -s New",
@@ -66,7 +66,7 @@ def test_a_slip_in_a_cell_changes_nothing_in_the_chat(shell: Any, slip: str, mon
     assert state(shell) == before
 
 
-@pytest.mark.parametrize("flags", ["-m ollama:lama3", "-m ollama:lama3 --wire responses"])
+@pytest.mark.parametrize("flags", ["-m ollama:lama3", "-m ollama:lama3 --set wire=responses"])
 def test_a_model_that_never_answered_does_not_stay(
     shell: Any, flags: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,7 +80,7 @@ def test_a_model_that_never_answered_does_not_stay(
     actual = capsys.readouterr()
     assert state(shell)[1] == before
     assert "practice:fast" in actual.out + actual.err
-    assert shell.run_cell("%%chat -q --append\nAnd now?").success
+    assert shell.run_cell("%%chat -q --set append_turns=true\nAnd now?").success
 
 
 def test_a_setting_of_a_model_that_is_mistyped_is_refused(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

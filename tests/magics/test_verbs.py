@@ -66,9 +66,9 @@ def test_tools_run_again_where_that_is_asked_for_and_nowhere_else(shell: Any) ->
     (first,) = line(shell)
     assert shell.user_ns["ran"] == [7]
 
-    assert shell.run_cell("%%chat -q --rerun --from 2").success
+    assert shell.run_cell("%%chat -q --rerun :2").success
     assert shell.user_ns["ran"] == [7]
-    assert shell.run_cell("%%chat -q --re-execute").success
+    assert shell.run_cell("%%chat -q --rerun :tools").success
 
     assert shell.user_ns["ran"] == [7, 7]
     assert [record.shown for turn in chat_of(shell).tree.active_path[0].versions for record in turn.calls] == ["21"] * 3
@@ -79,11 +79,12 @@ def test_tools_run_again_where_that_is_asked_for_and_nowhere_else(shell: Any) ->
     ("flags", "actual"),
     [
         ("--rerun --edit turn_a", "not allowed with argument --rerun"),
-        ("--from 2\nHi", "--from needs --rerun or --re-execute."),
-        ("--resume", "is complete, so nothing is pending."),
-        ("--re-execute", "called no tools from round 1 on"),
+        ("--rerun :0", "--rerun has no '0'."),
+        ("--rerun :again", "--rerun has no 'again'."),
+        ("--rerun :resume", "is complete, so nothing is pending."),
+        ("--rerun :tools", "called no tools from round 1 on"),
         ("--rerun turn_x", "The turn turn_x is neither in this chat nor in the journal"),
-        ("--rerun --from 9", "has 1 round, and no round 9"),
+        ("--rerun :9", "has 1 round, and no round 9"),
     ],
 )
 def test_a_verb_that_makes_no_sense_is_one_line(

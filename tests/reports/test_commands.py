@@ -168,7 +168,7 @@ def test_an_approval_by_a_line_of_input_ends_when_its_time_is_over() -> None:
         thread.join(SECONDS)
 
     assert turn.calls[0].status == "denied"
-    assert "Leave out --answer-within." in turn.calls[0].reason
+    assert "Leave out `answer_within`." in turn.calls[0].reason
 
 
 # --- values in prompts -----------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_braces_without_a_name_stay_beside_values_too(shell: Any, kind: str) -> 
     typed = TYPED[kind].replace("{ name, widget }", "[name, widget]")
     shell.user_ns["who"] = "Ada"
 
-    shell.run_cell(f"%%chat -q -m practice:fast -o turn --fill\n{typed}\nFor {{who}}")
+    shell.run_cell(f"%%chat -q -m practice:fast -o turn --set fill_prompt=true\n{typed}\nFor {{who}}")
 
     assert shell.user_ns["turn"].prompt.text == f"{typed}\nFor Ada".strip()
 
@@ -215,7 +215,7 @@ def test_a_value_with_braces_is_put_in_as_it_is(shell: Any) -> None:
     """
     shell.user_ns["In"] = ["", "print({'foo': 'bar'})"]
 
-    shell.run_cell("%%chat -q -m practice:fast -o turn --fill\nexplain {In[1]}")
+    shell.run_cell("%%chat -q -m practice:fast -o turn --set fill_prompt=true\nexplain {In[1]}")
 
     assert shell.user_ns["turn"].prompt.text == "explain print({'foo': 'bar'})"
 
@@ -226,12 +226,12 @@ def test_a_variable_in_the_body_of_a_magic_has_a_way_and_a_hint(shell: Any, caps
     Right: a flag, and a hint without it. Before: wrong.
     """
     shell.user_ns["SUFFIX"] = "_202306"
-    shell.run_cell("%%chat -q -m practice:fast -o turn --fill\nFrom foo.bar.baz_{SUFFIX}")
+    shell.run_cell("%%chat -q -m practice:fast -o turn --set fill_prompt=true\nFrom foo.bar.baz_{SUFFIX}")
     capsys.readouterr()
     shell.run_cell("%%chat -m practice:fast\nFrom {SUFFIX}")
 
     assert shell.user_ns["turn"].prompt.text == "From foo.bar.baz__202306"
-    assert "`--fill`" in capsys.readouterr().out
+    assert "`--set fill_prompt=true`" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("typed", ["{100}", "{8}", "$HOME"])

@@ -94,7 +94,7 @@ def test_prompts_in_the_text_of_a_cell_magic(shell: Any, body: str) -> None:
 def test_spaces_of_web_pages(shell: Any, space: str) -> None:
     """jupyter/notebook#3105, notable/notable#778: a space without a break in copied code. Right: it is a space.
     Before: wrong."""
-    assert shell.run_cell(f"%%chat {QUIET}{space}--append\nHello{space}: you").success
+    assert shell.run_cell(f"%%chat {QUIET}{space}--set append_turns=true\nHello{space}: you").success
     assert shell.user_ns["answer"].prompt.text == f"Hello{space}: you"
 
 

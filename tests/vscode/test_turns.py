@@ -74,7 +74,7 @@ def low_window(notebook: Notebook) -> Page:
 
 
 def test_doctor_names_vs_code_and_both_ways_of_a_click(open_notebook: OpenNotebook) -> None:
-    notebook = open_notebook([SETUP, "%chat doctor"])
+    notebook = open_notebook([SETUP, "%chat status --check"])
     notebook.run_cell(0)
     notebook.run_cell(1)
 

@@ -59,10 +59,10 @@ def test_errors_of_commands(page: Page, snapshot: SnapshotAssertion) -> None:
 
 CELL_ERRORS = (
     "--nonsense", "--dryrun", "-t", "-t nobody", "-t nbtool:file", "-t frame", "-t !", "-v nothing", "-v 1x",
-    "--read nothing", "--budget x", "--budget -1", "--max-rounds 0", "--timeout soon", "--as nothing", "--as frame",
-    "-m nobody:m", "-m opnai:gpt-5", "-m openai:gpt-5", "--effort most", "--approve maybe", "--replay sometimes",
+    "--read nothing", "--budget x", "--budget -1", "--set max_rounds=0", "--timeout soon", "--as nothing", "--as frame",
+    "-m nobody:m", "-m opnai:gpt-5", "-m openai:gpt-5", "--effort most", "--approve maybe", "--set replay=sometimes",
     "--set max_rond=1", "--set max_rounds=x", "--set base_url=http://localhost:1", "--attach missing.png", "--edit 7",
-    "--rerun 7", "--resume", "--append --new", "-o 1x", "--cells somewhere",
+    "--rerun 7", "--rerun :resume", "--set append_turns=true --new", "-o 1x", "--cells somewhere",
 )  # fmt: skip
 
 
@@ -119,11 +119,12 @@ def test_recordings(page: Page, snapshot: SnapshotAssertion, monkeypatch: pytest
     page.run("%chat record", "%chat record, after a turn")
     page.run_unseen(TOOLS.replace("return 2 * n", "return n + n"))
     page.run(
-        "%%chat -q --new -t double --replay only\nUse &`double` with 21.", "%%chat --replay only, with a changed tool"
+        "%%chat -q --new -t double --set replay=only\nUse &`double` with 21.",
+        "%%chat --set replay=only, with a changed tool",
     )
-    page.run("%%chat -q --new --replay only\nAnother prompt", "%%chat --replay only, with another prompt")
-    page.run("%chat replay notebook.nbtool.json")
-    page.run("%chat replay off")
+    page.run("%%chat -q --new --set replay=only\nAnother prompt", "%%chat --set replay=only, with another prompt")
+    page.run("%chat record notebook.nbtool.json --only")
+    page.run("%chat record off")
     monkeypatch.setenv("NBTOOL_RECORDING", "notebook.nbtool.json")
     monkeypatch.setenv("NBTOOL_REPLAY", "only")
     page.run("%chat replay", "%chat replay, where the environment names a recording")
@@ -134,10 +135,9 @@ def test_recordings(page: Page, snapshot: SnapshotAssertion, monkeypatch: pytest
 def test_exports(page: Page, snapshot: SnapshotAssertion) -> None:
     page.run_unseen(TOOLS)
     page.run_unseen("%%chat -q\nHello")
-    page.run("%chat code", "%chat code, without calls")
-    page.run("%chat code --all", "%chat code --all, without calls")
+    page.run("%chat export py --cell", "%chat export py --cell, without calls")
     page.run_unseen("%%chat -q -t rows -v frame --approve deny\nUse &`rows` with $`frame`.")
-    page.run("%chat code", "%chat code, where every call was denied")
+    page.run("%chat export py --cell", "%chat export py --cell, where every call was denied")
     for line in ("export md", "export md", "export json --overwrite", "export py", "open main.json", "history"):
         page.run(f"%chat {line}")
 
@@ -180,6 +180,6 @@ def test_limits_of_a_cell(page: Page, snapshot: SnapshotAssertion) -> None:
     page.shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main").model = Chat(
         wire=ScriptedWire(replies)
     ).model
-    page.run("%%chat -t double --max-rounds 3\nGo on.")
+    page.run("%%chat -t double --set max_rounds=3\nGo on.")
 
     assert page.texts == snapshot

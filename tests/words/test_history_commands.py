@@ -60,7 +60,7 @@ def ask_yesterday(page: Page, source: str, tool: str) -> str:
 
 
 def test_empty(page: Page, snapshot: SnapshotAssertion) -> None:
-    for line in ("history", "history list", "history search marmot", "show", "explore", "undo", "export md", "wait"):
+    for line in ("history", "history list", "history search marmot", "show", "explore", "undo", "export md"):
         page.run(f"%chat {line}")
 
     assert page.texts == snapshot
@@ -154,7 +154,7 @@ def test_open_at_a_turn_of_another_branch(page: Page, snapshot: SnapshotAssertio
     ask(page, "Two")
     restart(page)
     page.run(f"%chat open {first}", "%chat open TURN")
-    page.run(f"%chat switch {first}", "%chat switch TURN")
+    page.run(f"%chat branch {first} --switch", "%chat branch TURN --switch")
     page.run("%chat open turn_0000ffff")
 
     assert page.texts == snapshot
@@ -183,17 +183,18 @@ def test_open_with_another_host(page: Page, snapshot: SnapshotAssertion, monkeyp
 
 def test_the_next_day(page: Page, snapshot: SnapshotAssertion) -> None:
     turn = ask_yesterday(page, PRICE, "price")
-    page.run(f"%chat code {turn}", "%chat code TURN, without its tool")
+    page.run(f"%chat export py --cell {turn}", "%chat export py --cell TURN, without its tool")
     page.run(f"%%chat --rerun {turn}", "%%chat --rerun TURN, without its tool")
     page.shell.run_cell(PRICE)
-    page.run(f"%chat code {turn}", "%chat code TURN")
+    page.run(f"%chat export py --cell {turn}", "%chat export py --cell TURN")
     page.run(f"%chat bind price_1_result --turn {turn}", "%chat bind price_1_result --turn TURN")
     page.run(f"%chat bind price_1_result --turn {turn}", "%chat bind price_1_result --turn TURN, a second time")
     page.run_unseen("price_1_result = 'mine'")
     page.run(
         f"%chat bind price_1_result --turn {turn}", "%chat bind price_1_result --turn TURN, where the name is used"
     )
-    page.run(f"%chat delete {turn}", "%chat delete TURN")
+    page.run_unseen(f"%chat open {turn}")
+    page.shell.run_cell(f"import nbtool\nnbtool.chats()['main'].delete({turn!r})")
     page.run(f"%%chat --rerun {turn}", "%%chat --rerun TURN, which was deleted")
     page.run("%%chat --rerun turn_0000ffff")
 
@@ -230,7 +231,7 @@ def test_exports_with_sounds(page: Page, snapshot: SnapshotAssertion) -> None:
     turn = ask(page, "Use &`speak`.", "-t speak")
     page.run("%chat export md here.md")
     restart(page)
-    page.run_unseen(f"%chat switch {turn}")
+    page.run_unseen(f"%chat branch {turn} --switch")
     for line in ("md later.md", "json later.json", "ipynb later.ipynb"):
         page.run(f"%chat export {line}")
     lines = Path("later.md").read_text().splitlines()
@@ -259,11 +260,13 @@ def test_turns_of_a_map(page: Page, snapshot: SnapshotAssertion) -> None:
     page.run("%chat history")
     page.run("%chat history list")
     page.run(f"%chat show {turn}", "%chat show TURN")
-    page.run(f"%chat code {turn}", "%chat code TURN")
+    page.run(f"%chat export py --cell {turn}", "%chat export py --cell TURN")
     map_id = page.run_unseen("%chat history list").split()[0]
     page.run(f"%chat open {map_id}", "%chat open MAP")
     page.run_unseen("later = chat.map(['Three'], progress=False).answers[0].turn.turn_id")
-    page.run(f"%chat switch {page.shell.user_ns['later']}", "%chat switch TURN, which was added later")
+    page.run(
+        f"%chat branch {page.shell.user_ns['later']} --switch", "%chat branch TURN --switch, which was added later"
+    )
 
     assert page.texts == snapshot
 
@@ -275,12 +278,13 @@ def test_variables_of_an_earlier_kernel(page: Page, snapshot: SnapshotAssertion)
     for name in ("penguins", "given", "price"):
         page.shell.user_ns.pop(name)
     restart(page)
-    page.run(f"%chat switch {turn}", "%chat switch TURN, without its names")
+    page.run(f"%chat branch {turn} --switch", "%chat branch TURN --switch, without its names")
     page.run(
-        f"%%chat --rerun {turn} -T price run_python", "%%chat --rerun TURN -T price run_python, without its variables"
+        f"%%chat --rerun {turn} -t !price !run_python",
+        "%%chat --rerun TURN -t !price !run_python, without its variables",
     )
     page.run_unseen("penguins, given = [1, 2], {'a': 1}")
-    page.run(f"%%chat -q --rerun {turn} -T price run_python", "%%chat -q --rerun TURN -T price run_python")
+    page.run(f"%%chat -q --rerun {turn} -t !price !run_python", "%%chat -q --rerun TURN -t !price !run_python")
 
     assert page.texts == snapshot
 
@@ -292,7 +296,7 @@ def test_a_chat_that_another_kernel_has_open(page: Page, snapshot: SnapshotAsser
     with subprocess.Popen([sys.executable, "-c", OTHER.format(chat=chat)], cwd=ROOT, stdin=-1, stdout=-1) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"open\n"
-        page.run(f"%chat switch {turn}", "%chat switch TURN")
+        page.run(f"%chat branch {turn} --switch", "%chat branch TURN --switch")
         page.run(f"%chat bind listing_1_result --turn {turn}", "%chat bind listing_1_result --turn TURN")
         other.kill()
 

@@ -1,4 +1,4 @@
-"""What the commands about turns print: approvals, approve, deny, wait, cancel, bind, branch, delete, undo."""
+"""What the commands about turns print: approvals, approve, deny, stop, bind, branch, undo."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def masked(page: Page, *ids: str) -> dict[str, str]:
 
 
 def test_nothing_waits(page: Page, snapshot: SnapshotAssertion) -> None:
-    for line in ("approvals", "approve", "deny", "wait", "cancel", "approvals revoke pay"):
+    for line in ("approvals", "approve", "deny", "stop", "approvals revoke pay"):
         page.run(f"%chat {line}")
 
     assert page.texts == snapshot
@@ -75,7 +75,7 @@ def test_nothing_waits(page: Page, snapshot: SnapshotAssertion) -> None:
 def test_one_call_waits(page: Page, snapshot: SnapshotAssertion) -> None:
     parking, turn = park(page)
     asked = parking.waiting
-    for line in ("approvals", "wait", "approve ffff0000ffff", "approve --wait", "approvals", "history", "cancel"):
+    for line in ("approvals", "approve ffff0000ffff", "approve --wait", "approvals", "history", "stop"):
         page.run(f"%chat {line}")
 
     assert wait_end(turn).status == "completed"
@@ -104,7 +104,7 @@ def test_several_calls_wait(page: Page, snapshot: SnapshotAssertion) -> None:
     ids = [line.split()[0] for line in lines]
     page.run("%chat approve")
     page.run(f"%chat approve {ids[0]}")
-    page.run("%chat cancel")
+    page.run("%chat stop")
     wait_end(turn)
 
     in_order = {title: "\n".join(sorted(text.splitlines())) for title, text in masked(page, *ids).items()}
@@ -193,7 +193,7 @@ def test_undo(page: Page, snapshot: SnapshotAssertion) -> None:
     turn = page.shell.user_ns["answer"].turn_id
     page.run(f"%chat -c mine undo {turn}", "%chat -c mine undo TURN, after a change by the person")
     page.run(f"%chat -c mine undo {turn} --replace", "%chat -c mine undo TURN --replace")
-    page.run("%chat -c mine delete 1")
+    page.shell.run_cell("import nbtool\nnbtool.chats()['mine'].delete('1')")
     page.run("%chat -c mine undo")
     page.run(f"%chat -c mine undo {turn}", "%chat -c mine undo TURN, a third time")
 

@@ -33,14 +33,14 @@ function shortId(id: string): string {
 const ACTION_CELLS: Record<PageAction, (of: CellContext) => string | undefined> = {
   rerun: ({ cell, head }) => `${cell} --rerun ${shortId(head.turn_id)}`,
   edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${shortId(head.turn_id)}\n${prompt}`,
-  code: ({ line, head }) => `${line} code ${shortId(head.turn_id)}`,
+  code: ({ line, head }) => `${line} export py --cell ${shortId(head.turn_id)}`,
   undo: ({ line, head }) => `${line} undo ${shortId(head.turn_id)}`,
   explore: ({ line, head }) => `${line} explore ${shortId(head.turn_id)}`,
   bind: ({ line, head, reference = "" }) =>
     VARIABLE.test(reference) ? `${line} bind ${reference} --turn ${shortId(head.turn_id)}` : undefined,
   version: ({ line, head, version = 0 }) => {
     const turn = head.turns?.[version - 1];
-    return turn && `${line} switch ${shortId(turn)}`;
+    return turn && `${line} branch ${shortId(turn)} --switch`;
   },
 };
 

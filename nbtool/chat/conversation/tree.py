@@ -223,7 +223,7 @@ class Tree(Generic[V]):
             BadUsage: the node is not on the active branch.
         """
         if node not in self.active_path:
-            raise BadUsage("A turn can only be inserted on the active branch.", fix="Use `%chat switch TURN` first.")
+            raise BadUsage("A turn can only be inserted on the active branch.", fix="`%chat branch TURN --switch`")
         path = _full_path(self._tip)
         index = path.index(node)
         return Node[V](node, cell_id, insert_before=next(iter(path[index + 1 :]), None))

@@ -49,7 +49,7 @@ ReplayMode = Literal["auto", "only", "off"]
 NO_RECORDING = "No recording to replay from."
 NAME_A_FILE = "Name one with `%chat record FILE --only`, or send the prompt to the model with `--set replay=off`."
 NOT_RECORDABLE = "A turn that continues a part of another one is not recorded."
-RECORD_HINT = "Record it again: `%chat record FILE`, then `--replay auto`."
+RECORD_HINT = "Record it again: `%chat record FILE`, then `--set replay=auto`."
 ENVIRONMENT_HINT = "Record it: `pytest --nbtool-record` in a test with `nbtool_replay`, else NBTOOL_REPLAY=auto."
 
 

@@ -26,7 +26,7 @@ def pickled_turn(turn: Any) -> dict[str, Any]:
     if not turn.done.done():
         raise BadUsage(
             f"The turn {turn.turn_id} has not ended, so it cannot be copied or saved.",
-            fix="Wait for it, or stop it: `%chat wait`, `%chat stop`.",
+            fix="Wait for it, or stop it: `%chat approve ID --wait`, `%chat stop`.",
         )
     data = {name: getattr(turn, name) for name in DATA}
     return {

@@ -49,7 +49,7 @@ WITH_PAGE: frozenset[PlaceState] = frozenset(("present", "seen", "gone"))
 
 
 UNSEEN_SECONDS = 600.0
-"""How long a question waits in a page that does not show it, unless `--answer-within` says so; then the turn parks."""
+"""How long a question waits in a page that does not show it, unless `answer_within` says so; then the turn parks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ PARKED_SECONDS = 24 * 60 * 60.0
 """How long a question stays open after its cell has ended, unless set otherwise."""
 
 NO_TIMED_LINE = (
-    "A line of input cannot be closed here when the seconds of --answer-within are over, so the call was denied."
+    "A line of input cannot be closed here when the seconds of `answer_within` are over, so the call was denied."
 )
-UNTIMED_FIX = "Leave out --answer-within."
+UNTIMED_FIX = "Leave out `answer_within`."
 NO_ONE_TO_ASK = "Nobody can be asked here (no page and no line of input), so the call was denied."
 RUN_UNASKED_FIX = 'Add `--approve auto`, or set `run="auto"` on the tool.'
 RELEASE_UNASKED_FIX = "Add `--approve auto`."

@@ -1,4 +1,4 @@
-"""Values of the notebook in a prompt: `--fill` puts them in for `{EXPRESSION}`; without it a hint says so."""
+"""Values of the notebook in a prompt for each `{EXPRESSION}`, with `--set fill_prompt=true`; without it a hint."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_FIELD = 80
 
 BRACES_FIX = "Braces that stay as they are: {{ and }}."
 SMALLER_FIX = "Take a part of it, attach it with -a, or let a tool read it with -v."
-WITHOUT_VALUES = "Write the prompt without `--fill`."
+WITHOUT_VALUES = "Write the prompt without `--set fill_prompt=true`."
 
 
 def fill_prompt(text: str, names: Mapping[str, Any]) -> str:
@@ -61,7 +61,7 @@ def describe_unfilled(text: str, names: Mapping[str, Any]) -> str:
         return ""
     shown = list_names([f"`{{{shorten(field, MAX_FIELD)}}}`" for field in dict.fromkeys(fields)], MAX_HINTED)
     verb = "is" if len(set(fields)) == 1 else "are"
-    return f"{shown} {verb} only text here: `--fill` puts the values of the notebook in."
+    return f"{shown} {verb} only text here: `--set fill_prompt=true` puts the values of the notebook in."
 
 
 def _parse_field(field: str) -> tuple[ast.Expression, str, str] | None:

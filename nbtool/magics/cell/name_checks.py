@@ -33,7 +33,7 @@ def find_variable(names: NotebookNamespace, chat: Chat, name: str, chat_name: st
 
 
 def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]) -> None:
-    """Check that `--hide` names what is exposed, or was in an earlier kernel: a misspelled name would stay exposed.
+    """Check that `-v !NAME` names what is exposed, or was in an earlier kernel: a misspelled name would stay exposed.
 
     Raises:
         BadUsage: a name is not exposed.

@@ -30,6 +30,7 @@ from nbtool.magics.cell.notices import after_start, changes_notice, identify_cel
 from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, choose_model
 from nbtool.magics.flags.flag_parser import budget, mentions
+from nbtool.magics.flags.flag_table import MAX_SHOWN
 from nbtool.magics.flags.provider_choice import choose_provider_tools
 from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id, turn_cell_id
 from nbtool.magics.kernel.editor_cells import INPUT_PLACE, WIDGET_SETTING, is_editor_cell
@@ -41,7 +42,7 @@ from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.magics.views import View, can_park, make_view
 from nbtool.magics.views.cleared_output import follow_clearing
 from nbtool.policy import site_policy
-from nbtool.text import count_of
+from nbtool.text import count_of, shorten
 from nbtool.toolsets.notebook_access import open_notebook
 from nbtool.wire.dialects.options import combine_options
 
@@ -320,14 +321,29 @@ def turn_settings(chat: Chat, flags: Flags) -> TurnSettings:
 
 
 def operation_from_flags(flags: Flags) -> TurnOperation | None:
-    """Return the operation on an earlier turn that the flags select; None for a new prompt."""
-    first = flags.from_round
-    if first is not None and flags.rerun is None and flags.re_execute is None:
-        raise BadUsage("--from needs --rerun or --re-execute.")
-    if flags.rerun is not None:
-        return Rerun(flags.rerun or None, first)
-    if flags.re_execute is not None:
-        return Reexecute(flags.re_execute or None, 1 if first is None else first)
-    if flags.resume is not None:
-        return Resume(flags.resume or None)
-    return Edit(flags.edit) if flags.edit is not None else None
+    """Return the operation on an earlier turn that the flags select; None for a new prompt.
+
+    Raises:
+        BadUsage: what follows the turn of `--rerun` is no way to repeat it.
+    """
+    if flags.rerun is None:
+        return Edit(flags.edit) if flags.edit is not None else None
+    turn, _, how = flags.rerun.partition(":")
+    if how.isdecimal() and int(how) > 0:
+        return Rerun(turn or None, int(how))
+    match how:
+        case "":
+            return Rerun(turn or None, None)
+        case "resume":
+            return Resume(turn or None)
+        case "tools":
+            return Reexecute(turn or None, 1)
+        case _:
+            raise BadUsage(
+                f"--rerun has no {shorten(how, MAX_SHOWN)!r}.", fix="`--rerun TURN:3`, `:resume` or `:tools`."
+            )
+
+
+def repeated_turn(flags: Flags) -> str:
+    """Return the turn that the flags repeat or edit, as it is named in the line; empty for none, or the last."""
+    return flags.edit or (flags.rerun or "").partition(":")[0]

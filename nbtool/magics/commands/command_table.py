@@ -9,10 +9,10 @@ from typing import Literal
 from nbtool.blocks.render import omission
 from nbtool.magics.commands import serve
 from nbtool.magics.commands.context import Run
-from nbtool.magics.commands.files import decode, exports, recordings
+from nbtool.magics.commands.files import exports, recordings
 from nbtool.magics.commands.past_chats import explore, former_model, journal_admin
 from nbtool.magics.commands.prompting import fix_explain, mcp_prompts
-from nbtool.magics.commands.state import doctor, env, status, use
+from nbtool.magics.commands.state import env, status
 from nbtool.magics.commands.turns import approvals, bind, branches, show, turn_list, undo
 
 Value = Literal["turn", "chat", "past chat", "call", "setting", "command", "path"]
@@ -28,7 +28,7 @@ class Command:
     """A command: its first word may be one of `words`, each with what follows it, or a value of `values`.
 
     `has_equals`: an option may be joined to its value, as in `--model=NAME`. `continues_chat`: a turn of an earlier
-    kernel first continues its chat. `instead` is the way that replaces a former command; empty for one that stays.
+    kernel first continues its chat.
     """
 
     run: Run
@@ -39,7 +39,6 @@ class Command:
     arguments: Arguments = "checked"
     has_equals: bool = False
     continues_chat: bool = False
-    instead: str = ""
 
 
 CHAT = "This chat"
@@ -48,8 +47,6 @@ PAST = "Earlier chats and files"
 TOOLS = "Tools, variables and approvals"
 CELLS = "The notebook's cells"
 SETTINGS = "Settings and other programs"
-FORMER = "Former names"
-"""The heading of what has another way in now, and still works."""
 
 COMMANDS: dict[str, Command] = {
     "status": Command(status.status, CHAT, options=(status.CHECK,), arguments="none"),
@@ -93,28 +90,26 @@ COMMANDS: dict[str, Command] = {
     "config": Command(status.config, SETTINGS, values=("setting",), arguments="own"),
     "env": Command(env.env, SETTINGS, words={"allow": (), "forget": ()}),
     "serve": Command(serve.serve, SETTINGS, options=serve.OPTIONS, arguments="own"),
-    "use": Command(use.use, FORMER, values=("chat",), instead="%chat open NAME"),
-    "vars": Command(status.variables, FORMER, arguments="none", instead="%chat tools"),
-    "doctor": Command(doctor.doctor, FORMER, arguments="none", instead="%chat status --check"),
-    "switch": Command(
-        branches.switch, FORMER, values=("turn",), continues_chat=True, instead="%chat branch TO --switch"
-    ),
-    "cancel": Command(approvals.stop, FORMER, arguments="none", instead="%chat stop"),
-    "wait": Command(approvals.wait, FORMER, arguments="none", instead="%chat approve ID --wait"),
-    "code": Command(
-        exports.code, FORMER, values=("turn",), options=(exports.ALL,), instead="%chat export py --cell [TURN]"
-    ),
-    "replay": Command(recordings.replay, FORMER, values=("path",), instead="%chat record FILE --only"),
-    "decode": Command(decode.decode_file, FORMER, values=("path",), instead="nbtool.wire.decode(wire, body)"),
-    **{
-        name: Command(run, FORMER, values=("turn",), continues_chat=True, instead=instead, options=options)
-        for name, run, instead, options in (
-            ("hide", branches.hide, "chat.hide(turn)", ()),
-            ("unhide", branches.unhide, "chat.show(turn)", ()),
-            ("pin", branches.pin, "chat.pin(turn)", ()),
-            ("unpin", branches.unpin, "chat.unpin(turn)", ()),
-            ("delete", branches.delete, "chat.delete(turn)", (branches.BELOW_FLAG,)),
-        )
-    },
 }
 """All commands but `help`, in the order of the help."""
+
+CHAT_IN_PYTHON = "nbtool.chats()[NAME]"
+"""The conversations of cells in Python: those without a name are `main`."""
+
+FORMER_COMMANDS: dict[str, str] = {
+    "use": "`%chat open NAME`",
+    "vars": "`%chat tools`",
+    "doctor": "`%chat status --check`",
+    "switch": "`%chat branch TO --switch`",
+    "cancel": "`%chat stop`",
+    "wait": "`%chat approve ID --wait`",
+    "code": "`%chat export py --cell [TURN]`",
+    "replay": "`%chat record FILE --only`",
+    "decode": "`nbtool.wire.decode(wire, body)`",
+    "hide": f"`{CHAT_IN_PYTHON}.hide(TURN)`",
+    "unhide": f"`{CHAT_IN_PYTHON}.show(TURN)`",
+    "pin": f"`{CHAT_IN_PYTHON}.pin(TURN)`",
+    "unpin": f"`{CHAT_IN_PYTHON}.unpin(TURN)`",
+    "delete": f"`{CHAT_IN_PYTHON}.delete(TURN)`",
+}
+"""What replaces each former command, which runs nothing and says so."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import textwrap
 from collections.abc import Sequence
 from itertools import pairwise
 
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.command_table import COMMANDS as TABLE
-from nbtool.magics.commands.command_table import FORMER, SETTINGS, Command
-from nbtool.magics.commands.context import LINE_WIDTH, CommandContext, format_sentences, wrap_for_page
+from nbtool.magics.commands.command_table import FORMER_COMMANDS, SETTINGS, Command
+from nbtool.magics.commands.context import CommandContext, format_sentences, wrap_for_page
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.commands.turns import bind
-from nbtool.magics.flags.flag_table import REPEATING, cell_parser, describe_flag
+from nbtool.magics.flags.flag_table import REPEATING, cell_parser, check_former, describe_flag
 from nbtool.magics.views.shown_turns import shown_turns
 from nbtool.text import shorten
 
@@ -83,8 +82,8 @@ def help_command(_: CommandContext, args: list[str]) -> str:
     """
     match args:
         case []:
-            headings = dict.fromkeys(command.heading for command in COMMANDS.values() if not command.instead)
-            return "\n\n".join([*map(_list_heading, headings), textwrap.fill(_list_former(), LINE_WIDTH), HELP_END])
+            headings = dict.fromkeys(command.heading for command in COMMANDS.values())
+            return "\n\n".join([*map(_list_heading, headings), HELP_END])
         case [name] if name.startswith("-"):
             return _help_of_flag(name)
         case [name]:
@@ -100,6 +99,8 @@ def _find_command(name: str, rest: Sequence[str] = ()) -> str:
         BadUsage: there is no such command.
     """
     if name not in COMMANDS:
+        if instead := FORMER_COMMANDS.get(name):
+            raise BadUsage(f"%chat {name} is {instead} now.", fix="Nothing has run.")
         if name in REPEATING:
             raise BadUsage(f"There is no command %chat {name}.", fix=f"It is a flag of a cell: `%%chat --{name}`.")
         near = difflib.get_close_matches(name, COMMANDS, n=1)
@@ -117,11 +118,6 @@ def _list_heading(heading: str) -> str:
     return "\n".join([heading, *(f"  {name:<{width}}  {first_sentence(COMMANDS[name])}" for name in names)])
 
 
-def _list_former() -> str:
-    """Return a line with the former commands."""
-    return f"{FORMER}, which still work: {', '.join(name for name, one in COMMANDS.items() if one.instead)}."
-
-
 def first_sentence(command: Command) -> str:
     """Return the first line of a command's help."""
     return (command.run.__doc__ or "").partition("\n")[0]
@@ -131,7 +127,7 @@ def help_text(command: Command) -> str:
     """Return the help of a command as one line: its docstring without the errors that it raises, and what holds it."""
     text = " ".join((command.run.__doc__ or "").partition("Raises:")[0].split())
     more = f" {CONTINUES_CHAT}" if command.continues_chat else ""
-    return f"{text}{more}{f' A former name: now `{command.instead}`.' if command.instead else ''}"
+    return f"{text}{more}"
 
 
 def _help_of(name: str) -> str:
@@ -140,16 +136,17 @@ def _help_of(name: str) -> str:
 
 
 def _help_of_flag(name: str) -> str:
-    """Return a flag of cells with its help, and what replaces it.
+    """Return a flag of cells with its help.
 
     Raises:
-        BadUsage: there is no such flag.
+        BadUsage: there is no such flag, or another way replaces it.
     """
     parser = cell_parser()
+    check_former([name])
     flag = next((flag for flag in parser.flags() if name in flag.option_strings), None)
     if flag is None:
         parser.error(f"there is no flag {shorten(name, MAX_NAME)}")
-    return format_sentences((", ".join(flag.option_strings), describe_flag(parser, flag)))
+    return format_sentences((", ".join(flag.option_strings), describe_flag(flag)))
 
 
 MAX_NAME = 80

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from nbtool.errors import BadUsage
-from nbtool.magics.flags.flag_table import MAX_SHOWN, TAKE_AWAY, TAKEN_AWAY
+from nbtool.magics.flags.flag_table import MAX_SHOWN, TAKE_AWAY, TAKEN_AWAY, check_former
 from nbtool.text import SPACES, count_of, shorten
 
 _MENTION = re.compile(r"(?<![\\\w])(?:([$&])`([A-Za-z_]\w*)`|(&)`([A-Za-z_][\w-]*\.[\w./-]+)`)")
@@ -90,6 +90,7 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
             f"%%chat: the line has {count_of(len(words), 'word')}, above {MAX_WORDS:,}.",
             fix="Pass many tools as one toolset.",
         )
+    check_former(words)
     flags, unknown = parser.parse_known_args(words)
     if any(word.startswith("-") for word in unknown):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")

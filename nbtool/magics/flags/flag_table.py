@@ -6,12 +6,12 @@ import argparse
 import difflib
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
-from nbtool.magics.flags.config import APPROVE, HISTORY, REPLAY, TOOL_FORMATS, TOOL_MODES
+from nbtool.magics.flags.config import APPROVE
 from nbtool.view.page_messages import is_valid_name
-from nbtool.wire.dialect import TEXT_DIALECTS
 
 MAX_SHOWN = 80
 """Characters of unexpected words that an error shows."""
@@ -25,21 +25,40 @@ TAKEN_AWAY = {"tool": "no_tool", "var": "hide", "read": "hide"}
 HELP_WIDTH = 100
 """Characters of a line of the help."""
 
-REPEATING = ("rerun", "edit", "resume", "re-execute")
+REPEATING = ("rerun", "edit")
 """The flags that work on an earlier turn, without dashes."""
 
-FORMER = "Former flags, which still work: {flags}. `%chat help FLAG` says what replaces one."
+_SETTINGS = (
+    "wire", "tool_mode", "tool_format", "max_rounds", "max_calls", "max_repeats", "answer_within", "check_results",
+    "replay", "history",
+)  # fmt: skip
+"""The settings of a cell that were flags by the same names."""
+
+FORMER_FLAGS: dict[str, str] = {
+    "-T": "-t !NAME",
+    "--no-tool": "-t !NAME",
+    "--hide": "-v !NAME",
+    "--provider-tool": "-t NAME",
+    "--append": "--set append_turns=true",
+    "--fill": "--set fill_prompt=true",
+    "--replace": "--set replace_names=true",
+    "--no-stream": "--set stream=false",
+    "--resume": "--rerun TURN:resume",
+    "--re-execute": "--rerun TURN:tools",
+    "--from": "--rerun TURN:N",
+    "--no-check-results": "--set check_results=false",
+    **{f"--{name.replace('_', '-')}": f"--set {name}=VALUE" for name in _SETTINGS},
+}
+"""What replaces each former flag; a line with one runs nothing and says so."""
+
+FORMER = "%%chat: {flag} is `{instead}` now."
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser that raises a one-line error instead of exiting the process.
-
-    `former` are the flags that another way replaces now, by their names in a line of values, each with that way.
-    """
+    """An argparse parser that raises a one-line error instead of exiting the process."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(add_help=False, allow_abbrev=False, **settings)
-        self.former: dict[str, str] = {}
 
     def error(self, message: str) -> NoReturn:
         """Raise BadUsage with the nearest flag."""
@@ -53,20 +72,14 @@ class Parser(argparse.ArgumentParser):
         """Add a flag that takes several words, and may be given several times."""
         return self.add_argument(*names, metavar=metavar, action="extend", nargs="+", default=[], **settings)
 
-    def replaced(self, instead: str, flag: argparse.Action) -> None:
-        """Record what replaces a flag, which still works."""
-        self.former[flag.dest] = instead
-
     def format_help(self) -> str:
-        """Return the help: what a line may have, each flag, what a prompt may have, and the former flags."""
+        """Return the help: what a line may have, each flag, and what a prompt may have."""
         formatter = argparse.HelpFormatter(self.prog, max_help_position=30, width=HELP_WIDTH)
         formatter.add_text(self.description)
         formatter.start_section("flags")
-        formatter.add_arguments(flag for flag in self._actions if flag.dest not in self.former)
+        formatter.add_arguments(self._actions)
         formatter.end_section()
         formatter.add_text(self.epilog)
-        former = [long_name(flag) for flag in self._actions if flag.dest in self.former]
-        formatter.add_text(FORMER.format(flags=", ".join(former)))
         return formatter.format_help()
 
     def _nearest(self, message: str) -> str:
@@ -86,11 +99,22 @@ def long_name(flag: argparse.Action) -> str:
     return next(name for name in flag.option_strings if name.startswith("--"))
 
 
-def describe_flag(parser: Parser, flag: argparse.Action) -> str:
-    """Return what a flag does, and what replaces it."""
+def describe_flag(flag: argparse.Action) -> str:
+    """Return what a flag does."""
     text = (flag.help or "").replace("%%", "%")
-    instead = parser.former.get(flag.dest)
-    return f"{text[:1].upper()}{text[1:]}.{f' A former flag: now `{instead}`.' if instead else ''}"
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def check_former(words: Sequence[str]) -> None:
+    """Check that no word of a line is a former flag.
+
+    Raises:
+        BadUsage: one is; the error names the way that replaces it.
+    """
+    for word in words:
+        name = word[:2] if word.startswith("-T") else word.partition("=")[0]
+        if instead := FORMER_FLAGS.get(name):
+            raise BadUsage(FORMER.format(flag=name, instead=instead), fix="Nothing was sent.")
 
 
 def cell_parser() -> Parser:
@@ -101,12 +125,15 @@ def cell_parser() -> Parser:
         "if it is -m, -t, -v, --read or -s, and else is of this cell.",
         epilog="In the text, $`name` exposes and mentions a variable, &`name` a tool. %chat help lists the commands.",
     )
-    for add_flags in (_add_chat, _add_context, _add_answer, _add_repeats, _add_run, _add_former):
+    for add_flags in (_add_chat, _add_context, _add_answer, _add_repeats, _add_run):
         add_flags(parser)
     # set by the kernel, not by a flag: the cells that `%chat fix` adds, whether it is the first cell with a plain chat,
     # the text of the cell, the names that `--read` takes away, and of `--set` the request options and whether they name
     # the model
     parser.set_defaults(cell_context=None, begins_chat=False, typed="", unread=[], set_options={}, sets_model=False)
+    # set by `!NAME`, by the name of a provider's tool, and by settings
+    parser.set_defaults(no_tool=[], hide=[], provider_tool=[], append=False, fill=False, replace=False, no_stream=False)
+    parser.set_defaults(**dict.fromkeys(_SETTINGS))
     return parser
 
 
@@ -163,14 +190,15 @@ def _add_answer(parser: Parser) -> None:
 def _add_repeats(parser: Parser) -> None:
     """Add the operations on an existing turn, which exclude each other."""
     add = parser.add_mutually_exclusive_group().add_argument
-    add("--rerun", metavar="TURN", nargs="?", const="", help="run a turn (default: the last) again, as a new version")
-    add("--edit", metavar="TURN", help="replace the prompt of a turn with this text, in a new branch")
-    resume = add("--resume", metavar="TURN", nargs="?", const="", help="continue an interrupted turn")
-    parser.replaced("chat.resume(turn)", resume)
-    again = add(
-        "--re-execute", metavar="TURN", nargs="?", const="", help="run a turn's tools again, with their approvals"
+    add(
+        "--rerun",
+        metavar="TURN",
+        nargs="?",
+        const="",
+        help="run a turn (default: the last) again, as a new version; `TURN:3` from its third request, `TURN:resume` "
+        "goes on with a stopped one, `TURN:tools` runs only its tools again",
     )
-    parser.replaced("chat.reexecute(turn)", again)
+    add("--edit", metavar="TURN", help="replace the prompt of a turn with this text, in a new branch")
 
 
 def _add_run(parser: Parser) -> None:
@@ -200,64 +228,6 @@ def _add_run(parser: Parser) -> None:
     add("--dry-run", action="store_true", help="print the exact request without sending it")
     add("-q", "--quiet", action="store_true", help="show no output; use -o for the result")
     add("-h", "--help", action="store_true", help="show this help; nothing is sent")
-
-
-def _add_former(parser: Parser) -> None:
-    """Add the flags that another one, or `--set`, replaces now."""
-    add, replaced = parser.add_argument, parser.replaced
-    away = parser.add_list(
-        "-T", "--no-tool", metavar="NAME", help="remove tools: a name passed to -t, a tool, NAME.TOOL, or a pattern"
-    )
-    replaced("-t !NAME", away)
-    replaced("-v !NAME", parser.add_list("--hide", metavar="NAME", help="stop exposing variables"))
-    tools = parser.add_list(
-        "--provider-tool",
-        metavar="NAME",
-        help="tools that the provider runs: web_search, web_fetch, code_interpreter",
-    )
-    replaced("-t NAME", tools)
-    again = add("--append", action="store_true", help="add a turn when the cell is run again, instead of a new version")
-    replaced("--set append_turns=true", again)
-    fill = add(
-        "--fill",
-        action="store_true",
-        help="put the value of each {EXPRESSION} of the notebook into the prompt, as in an f-string",
-    )
-    replaced("--set fill_prompt=true", fill)
-    over = add("--replace", action="store_true", help="allow -o to overwrite an existing variable")
-    replaced("--set replace_names=true", over)
-    replaced("--set stream=false", add("--no-stream", action="store_true", help="do not stream replies"))
-    first = "the first round that --rerun or --re-execute repeats"
-    replaced("chat.rerun(turn, from_round=N)", add("--from", dest="from_round", metavar="N", type=int, help=first))
-    _add_former_settings(parser)
-
-
-def _add_former_settings(parser: Parser) -> None:
-    """Add the flags that are settings too, by the same names."""
-    add = parser.add_argument
-    own = [
-        add("--wire", choices=TEXT_DIALECTS, help="API dialect to use"),
-        add("--tool-mode", choices=TOOL_MODES, help="native tool calls, or tools in the prompt"),
-        add("--tool-format", choices=TOOL_FORMATS, help="form of calls where tools are in the prompt"),
-        add("--max-rounds", metavar="N", type=int, help="maximum number of requests to the model in this turn"),
-        add("--max-calls", metavar="N", type=int, help="maximum number of calls of tools in this turn"),
-        add("--max-repeats", metavar="N", type=int, help="how often in a row the same calls may give the same results"),
-        add("--answer-within", metavar="S", type=_seconds, help="seconds after which an unanswered approval is denied"),
-        add(
-            "--check-results",
-            action=argparse.BooleanOptionalAction,
-            default=None,
-            help="ask for approval of every result before it is sent to the model",
-        ),
-        add(
-            "--replay",
-            choices=REPLAY,
-            help="replay a recorded turn if nothing relevant changed (auto), or fail (only), or never (off)",
-        ),
-        add("--history", choices=HISTORY, help="how earlier turns are sent to the model"),
-    ]
-    for flag in own:
-        parser.replaced(f"--set {flag.dest}=VALUE", flag)
 
 
 def _chat_name(text: str) -> str:

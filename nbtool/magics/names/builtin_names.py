@@ -17,5 +17,5 @@ def check_no_builtin(name: str, names: Container[str], *, replace: bool) -> None
     if name in vars(builtins) and name not in names and not replace:
         raise BadUsage(
             f"`{name}` is a builtin of Python, which a variable of this name would hide.",
-            fix="Choose another name, or add --replace.",
+            fix="Choose another name, or add `--set replace_names=true`.",
         )

@@ -76,7 +76,7 @@ class NotebookNamespace(ToolNames):
         if not self._is_ours(name):
             raise BadUsage(
                 f"`{name}` already exists in this notebook and is not replaced.",
-                fix="Choose another name, or add --replace.",
+                fix="Choose another name, or add `--set replace_names=true`.",
             )
 
     def describe_replaced(self, name: str, cell: str) -> str:

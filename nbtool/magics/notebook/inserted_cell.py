@@ -15,9 +15,13 @@ from nbtool.text import shorten
 MAX_SHOWN = 60
 """Characters of what is no id that an error shows."""
 
+CODE, SWITCH = "export py --cell", "branch {turn} --switch"
+"""The commands that write the calls of a turn as a cell, and that go on from a version."""
+
 RerunKind = Literal["rerun", "edit", "execute", "resume"]
 
-_FLAGS: dict[RerunKind, str] = {"rerun": "--rerun", "edit": "--edit", "execute": "--re-execute", "resume": "--resume"}
+_HOW: dict[RerunKind, str] = {"execute": ":tools", "resume": ":resume"}
+"""What follows the turn of `--rerun`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +53,16 @@ class CellSource:
         return line
 
     def turn_command(self, command: str, turn: Turn) -> str:
-        """Return the line of a command about the turn; raises as `id_word`."""
-        return self.line(f"{command} {id_word(turn.turn_id)}")
+        """Return the line of a command about the turn, `{turn}` in it or at its end; raises as `id_word`."""
+        word = id_word(turn.turn_id)
+        return self.line(command.format(turn=word) if "{turn}" in command else f"{command} {word}")
 
     def rerun_cell(self, kind: RerunKind, turn: Turn, *, from_round: int = 0) -> str:
         """Return the cell that repeats the turn: unchanged, edited, with its tools run again, or resumed."""
-        first = f" --from {from_round}" if kind in ("rerun", "execute") and from_round > 1 else ""
+        how = f":{from_round}" if kind == "rerun" and from_round > 1 else _HOW.get(kind, "")
+        flag = "--edit" if kind == "edit" else "--rerun"
         prompt = f"\n{escape_invisible(turn.prompt.text)}" if kind == "edit" else ""
-        return f"%{self.line(f'{_FLAGS[kind]} {id_word(turn.turn_id)}{first}')}{prompt}"
+        return f"%{self.line(f'{flag} {id_word(turn.turn_id)}{how}')}{prompt}"
 
 
 def id_word(id_: str) -> str:

@@ -266,7 +266,7 @@ def test_a_line_of_input_that_nobody_answers_in_time_closes_and_the_call_is_deni
     front_end: InputFrontEnd, tools: str
 ) -> None:
     front_end.run("@tool\ndef note(n: int) -> None:\n    'Note a number.'\n    received.append(n)")
-    cell = USE.format(flags=" --approve input --answer-within 0.2").replace("&`double`", tools)
+    cell = USE.format(flags=" --approve input --set answer_within=0.2").replace("&`double`", tools)
 
     front_end.run(cell, answer=lambda: None)
 
@@ -280,7 +280,7 @@ def test_a_line_of_input_that_nobody_answers_in_time_closes_and_the_call_is_deni
 
 
 def test_a_line_of_input_that_is_answered_in_time_counts(front_end: InputFrontEnd) -> None:
-    front_end.run(USE.format(flags=f" --approve input --answer-within {SECONDS}"), answer="y")
+    front_end.run(USE.format(flags=f" --approve input --set answer_within={SECONDS}"), answer="y")
 
     assert front_end.run("print(received, answer.calls[0].decisions[0].by)") == "[21] input\n"
 
@@ -401,7 +401,7 @@ def test_a_person_at_a_terminal_is_asked_for_a_line(script: Path) -> None:
 
 @pytest.mark.promise("fails-closed")
 def test_a_line_of_a_terminal_closes_when_its_time_is_over(script: Path) -> None:
-    text = script.read_text(encoding="utf-8").replace("practice:fast", "practice:fast --answer-within 0.3")
+    text = script.read_text(encoding="utf-8").replace("practice:fast", "practice:fast --set answer_within=0.3")
     script.write_text(text, encoding="utf-8")
     terminal = pexpect.spawn(
         sys.executable,

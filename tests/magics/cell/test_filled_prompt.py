@@ -53,7 +53,7 @@ def test_a_value_that_is_too_long_is_refused() -> None:
 def test_no_value_is_put_in_where_a_policy_lets_none_leave(tmp_path: Path) -> None:
     with policy_in_force(tmp_path, "[values]\nmay_leave = false"):
         assert fill_prompt("Hello {1}", NAMES) == "Hello {1}"
-        with pytest.raises(PolicyRefused, match="--fill"):
+        with pytest.raises(PolicyRefused, match="--set fill_prompt=true"):
             fill_prompt("{name}", NAMES)
 
 
@@ -69,40 +69,42 @@ def test_no_value_is_put_in_where_a_policy_lets_none_leave(tmp_path: Path) -> No
 def test_a_field_that_begins_with_a_name_of_the_notebook_is_named_where_it_is_only_text(text: str, fields: str) -> None:
     said = describe_unfilled(text, NAMES)
 
-    assert said == (f"{fields} text here: `--fill` puts the values of the notebook in." if fields else "")
+    assert said == (
+        f"{fields} text here: `--set fill_prompt=true` puts the values of the notebook in." if fields else ""
+    )
 
 
 def test_a_cell_sends_the_values_with_the_flag_and_the_text_with_a_hint_without_it(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.user_ns["reviews"] = NAMES["reviews"]
-    shell.run_cell("%%chat -m practice:fast -o filled --fill\nRepeat {reviews.text.iloc[1]}")
+    shell.run_cell("%%chat -m practice:fast -o filled --set fill_prompt=true\nRepeat {reviews.text.iloc[1]}")
     with_flag = capsys.readouterr().out
     shell.run_cell("%%chat -m practice:fast -o plain\nRepeat {reviews.text.iloc[1]}")
     without = capsys.readouterr().out
 
     assert shell.user_ns["filled"].prompt.text == "Repeat Bad"
     assert shell.user_ns["plain"].prompt.text == "Repeat {reviews.text.iloc[1]}"
-    hint = "`{reviews.text.iloc[1]}` is only text here: `--fill` puts the values of the notebook in."
+    hint = "`{reviews.text.iloc[1]}` is only text here: `--set fill_prompt=true` puts the values of the notebook in."
     assert (hint in with_flag, hint in without) == (False, True)
 
 
 def test_a_dry_run_shows_the_values_or_the_hint(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.user_ns["secret_name"] = "Ada"
-    shell.run_cell("%%chat --dry-run -m practice:fast --fill\nHello {secret_name}")
+    shell.run_cell("%%chat --dry-run -m practice:fast --set fill_prompt=true\nHello {secret_name}")
     filled = capsys.readouterr().out
     shell.run_cell("%%chat --dry-run -m practice:fast\nHello {secret_name}")
     plain = capsys.readouterr().out
 
     assert "Hello Ada" in filled
     assert "Hello {secret_name}" in plain
-    assert "`--fill` puts" in plain
+    assert "`--set fill_prompt=true` puts" in plain
 
 
 def test_a_cell_whose_field_fails_sends_nothing_and_a_value_exposes_nothing(shell: Any) -> None:
     shell.user_ns["text"] = "Use &`double` on $`frame`"
-    failed = shell.run_cell("%%chat -q -m practice:fast --fill\n{nothing_of_this_name}")
-    shell.run_cell("%%chat -q -m practice:fast --fill\nRepeat {text}")
+    failed = shell.run_cell("%%chat -q -m practice:fast --set fill_prompt=true\n{nothing_of_this_name}")
+    shell.run_cell("%%chat -q -m practice:fast --set fill_prompt=true\nRepeat {text}")
     chat = shell.magics_manager.registry["ChatMagics"].chats["main"]
 
     assert "has no value (NameError" in str(failed.error_in_exec)

@@ -138,7 +138,7 @@ def test_dry_run_shows_the_request_and_sends_nothing(shell: Any, capsys: pytest.
         ("%%chat\n\n  \n", "nothing was sent"),
         ("%%chat\n#\n  #\n", "nothing was sent"),
         ("%%chat --budget much\nHi", "--budget takes a number"),
-        ("%%chat --max-rounds 0\nHi", "max_rounds cannot be 0"),
+        ("%%chat --set max_rounds=0\nHi", "max_rounds cannot be 0"),
         ("%%chat --option temperature\nHi", "expected KEY=VALUE"),
         ("%%chat -o 'two words'\nHi", "expected a valid variable name"),
         ("%%chat -o class\nHi", "expected a valid variable name"),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import nbtool
 from nbtool.ids import short_id
-from nbtool.magics.commands.command_table import FORMER
+from nbtool.magics.commands.command_table import FORMER_COMMANDS
 from nbtool.magics.commands.dispatch import COMMANDS, help_text
+from nbtool.magics.flags.config import NbTool
+from nbtool.magics.flags.flag_table import FORMER_FLAGS, cell_parser
 from tests.magics.commands.saying import run_command
 from tests.magics.parking import ParkingChat
+
+MAGICS = Path(nbtool.__file__).parent / "magics"
 
 
 def chat_of(shell: Any, name: str = "main") -> Any:
@@ -31,45 +37,70 @@ def prompts(shell: Any) -> list[str]:
     return [node.turn.prompt.text for node in chat_of(shell).tree.active_path]
 
 
-@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if command.instead])
-def test_a_former_command_names_what_it_is_called_now(
-    shell: Any, capsys: pytest.CaptureFixture[str], name: str
+@pytest.mark.parametrize("name", FORMER_COMMANDS)
+def test_a_former_command_runs_nothing_and_names_the_present_way(
+    asked: Any, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    said = " ".join(run_command(shell, f"help {name}", capsys).split())
+    before = prompts(asked)
+    capsys.readouterr()
+    ran = asked.run_cell(f"%chat {name} 1")
+    said = "".join(capsys.readouterr())
 
-    assert said.endswith(f"`{COMMANDS[name].instead}`.")
-    assert COMMANDS[name].heading == FORMER
-    words = COMMANDS[name].instead.split()
-    assert words[0] != "%chat" or not COMMANDS[words[1]].instead
+    assert not ran.success
+    assert FORMER_COMMANDS[name] in said
+    assert said.count("\n") == 1
+    assert prompts(asked) == before
+    words = FORMER_COMMANDS[name].strip("`").split()
+    assert words[0] != "%chat" or words[1] in COMMANDS
+    assert name not in COMMANDS
+
+
+@pytest.mark.parametrize("flag", FORMER_FLAGS)
+def test_a_former_flag_sends_nothing_and_names_the_present_way(
+    asked: Any, capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    before = prompts(asked)
+    capsys.readouterr()
+    ran = asked.run_cell(f"%%chat {flag} 1\nHello")
+    said = "".join(capsys.readouterr())
+
+    assert not ran.success
+    assert f"`{FORMER_FLAGS[flag]}`" in said
+    assert prompts(asked) == before
+    present = {name for action in cell_parser().flags() for name in action.option_strings}
+    assert flag not in present
+    assert FORMER_FLAGS[flag].split()[0] in present
+
+
+def test_each_setting_that_replaces_a_flag_is_one() -> None:
+    named = [instead.partition(" ")[2].partition("=")[0] for instead in FORMER_FLAGS.values() if "--set" in instead]
+
+    assert set(named) <= set(NbTool.class_traits(config=True))
+
+
+def test_the_surface_is_as_small_as_the_interface_says() -> None:
+    assert len(COMMANDS) <= 24
+    assert len(cell_parser().flags()) <= 21
+    assert len(cell_parser().format_help().splitlines()) <= 48
 
 
 def test_every_command_has_a_heading_and_a_help() -> None:
     assert all(command.heading and help_text(command).endswith(".") for command in COMMANDS.values())
-    assert all((command.heading == FORMER) is bool(command.instead) for command in COMMANDS.values())
 
 
-@pytest.mark.parametrize(
-    ("former", "now"),
-    [
-        ("doctor", "status --check"),
-        ("history chats", "history list"),
-        ("history chats --all", "history list --all"),
-        ("cancel", "stop"),
-        ("code", "export py --cell 3"),
-        ("code 2", "export py --cell 2"),
-        ("code --all", "export py --cell"),
-        ("replay missing.json", "record missing.json --only"),
-    ],
-)
-def test_the_new_name_does_what_the_former_one_did(
-    asked: Any, capsys: pytest.CaptureFixture[str], former: str, now: str
-) -> None:
-    def said(words: str) -> str:
-        capsys.readouterr()
-        asked.run_cell(f"%chat {words}")
-        return "".join(capsys.readouterr()).replace("%chat replay takes", "%chat record takes")
+def test_every_flag_is_read(asked: Any) -> None:
+    """A flag that is parsed and used nowhere does nothing, without a word."""
+    source = "".join(path.read_text(encoding="utf-8") for path in MAGICS.rglob("*.py") if path.name != "flag_table.py")
+    names = {action.dest for action in cell_parser().flags()}
 
-    assert said(now) == said(former) != ""
+    assert asked
+    assert {name for name in names if not re.search(rf"\b(?:flags|filled)\.{name}\b", source)} == set()
+
+
+def test_the_chats_of_cells_are_there_in_python(asked: Any) -> None:
+    asked.run_cell("import nbtool\nnbtool.chats()['main'].hide('1')")
+
+    assert chat_of(asked).tree.active_path[0].hidden
 
 
 def test_tools_also_lists_the_variables(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +111,6 @@ def test_tools_also_lists_the_variables(shell: Any, capsys: pytest.CaptureFixtur
     assert "No tools." in empty
     assert "No variables." in empty
     assert tools.startswith("double ")
-    assert variables == run_command(shell, "vars", capsys)
     assert "frame" in variables
 
 

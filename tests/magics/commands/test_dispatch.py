@@ -13,7 +13,7 @@ from tests.magics.commands.saying import run_command
 CONTINUING = [name for name, command in COMMANDS.items() if command.continues_chat]
 
 
-@pytest.mark.parametrize("command", [*CONTINUING, "show", "explore", "code"])
+@pytest.mark.parametrize("command", [*CONTINUING, "show", "explore"])
 def test_the_help_says_which_commands_continue_an_earlier_chat(
     shell: Any, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
@@ -74,13 +74,13 @@ def test_a_longer_text_with_such_a_word_is_searched_for(shell: Any, capsys: pyte
         ("%chat -c", "%chat -c takes the name of a chat."),
         ("%chat -c a -c b status", "%chat takes one `-c NAME`, and two were given."),
         ("%chat -c a status --chat b", "%chat takes one `-c NAME`, and two were given."),
-        ("%chat use 'a b'", "`%%chat -c 'a b'` starts one"),
+        ("%chat open 'a b'", "`%%chat -c 'a b'` starts one"),
         ("%chat open x --model=practice:fast", "no chat id starts with 'x'"),
         ("%chat open -mpractice:fast x", "no chat id starts with 'x'"),
         ("%chat open x --model=", "-m takes a model."),
         ("%chat open x -m", "-m takes a model."),
         ("%chat open x --modell=a", "Did you mean --model?"),
-        ("%chat delete --below=1", "Did you mean --below?"),
+        ("%chat undo --replac=1", "Did you mean --replace?"),
         ("%chat history frame for", "'for' is not a valid variable name."),
         ("%chat config max_rounds 2.5", "max_rounds cannot be '2.5' (expected a whole number)."),
         ("%chat config timeout x", "timeout cannot be 'x' (expected a number)."),

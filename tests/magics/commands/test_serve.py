@@ -186,7 +186,7 @@ def test_the_calls_of_a_client_are_explored_searched_and_written_as_code(
     call_tool(server, "double", {"n": 21}, "agent")
     call_tool(server, "double", {"n": "$VAR_REF{{double_1_result}}"}, "agent")
 
-    written = run_command(shell, "-c mcp:agent code --all", capsys)
+    written = run_command(shell, "-c mcp:agent export py --cell", capsys)
     found = run_command(shell, "history search double", capsys)
     run_command(shell, f"-c mcp:agent export {tmp_path / 'agent.md'}", capsys)
     run_command(shell, f"-c mcp:agent export {tmp_path / 'agent.py'}", capsys)

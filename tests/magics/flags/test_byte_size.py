@@ -41,7 +41,7 @@ def test_too_small_a_bound_is_refused_with_the_least_one() -> None:
 
 
 def test_a_bound_that_is_set_back_is_that_of_the_chat(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.run_cell("from nbtool import Chat\nmine = Chat('practice:fast', result_bytes=4_000_000)\n%chat use mine")
+    shell.run_cell("from nbtool import Chat\nmine = Chat('practice:fast', result_bytes=4_000_000)\n%chat open mine")
     for value, expected in (("1GB", "1 GB"), ("default", "4 MB"), ("2MB", "2 MB"), ("default", "4 MB")):
         run_command(shell, f"config result_bytes {value}", capsys)
         assert f"of {expected} in total" in run_command(shell, "status", capsys)

@@ -55,7 +55,7 @@ def test_a_setting_is_of_one_cell(shell: Any, capsys: pytest.CaptureFixture[str]
         ("base_url=http://127.0.0.1:9/v1 model=x api_key=k --dry-run", "model"),
     ],
 )
-@pytest.mark.parametrize("own", ["", "-m practice:fast -s 'Own.' --tool-mode native"])
+@pytest.mark.parametrize("own", ["", "-m practice:fast -s 'Own.' --set tool_mode=native"])
 def test_a_chat_has_afterwards_what_it_had(shell: Any, setting: str, name: str, own: str) -> None:
     shell.run_cell(f"%%chat -q {own}\nHello")
     chat = chat_of(shell)
@@ -100,9 +100,9 @@ def test_a_flag_of_the_cell_is_over_it_and_stays(shell: Any) -> None:
 
 def test_a_flag_that_stays_is_applied_to_what_the_chat_had(shell: Any) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nHello")
-    shell.run_cell("%%chat -q --set model=practice:plain --tool-mode prompted\nHello")
+    shell.run_cell("%%chat -q --set model=practice:plain -s Brief.\nHello")
 
-    assert (chat_of(shell).model.name, chat_of(shell).model.tool_mode) == ("practice:fast", "prompted")
+    assert (chat_of(shell).model.name, chat_of(shell).system) == ("practice:fast", "Brief.")
 
 
 def test_options_are_over_those_of_the_chat_and_under_the_flag(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,21 +180,7 @@ def test_masks_of_the_chat_itself_cannot_be_turned_off(shell: Any, capsys: pytes
     assert len(chat_of(shell, "own").plugins) == 1
 
 
-@pytest.mark.parametrize(
-    ("flag", "setting"),
-    [("--replace", "replace_names=true"), ("--fill", "fill_prompt=true"), ("--append", "append_turns=true")],
-)
-def test_a_flag_that_is_gone_later_is_a_setting(shell: Any, flag: str, setting: str) -> None:
-    def outcome(words: str) -> tuple[str, str, int]:
-        shell.user_ns["answer"] = 5
-        shell.run_cell(f"%%chat -q -c {words.strip('-')[:4]} -m practice:fast -o answer {words}\nSay {{1 + 1}}.")
-        answer = shell.user_ns["answer"]
-        return type(answer).__name__, getattr(getattr(answer, "prompt", None), "text", ""), 0
-
-    assert outcome(flag) == outcome(f"--set {setting}")
-
-
-@pytest.mark.parametrize("line", ["--no-stream", "--set stream=false", ""])
+@pytest.mark.parametrize("line", ["--set stream=false", ""])
 def test_a_reply_is_streamed_unless_the_setting_or_the_flag_says_otherwise(
     shell: Any, capsys: pytest.CaptureFixture[str], line: str
 ) -> None:

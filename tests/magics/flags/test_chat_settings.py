@@ -89,7 +89,7 @@ def test_a_chat_of_the_notebook_takes_the_place_of_one_that_cells_made_before_an
     own = shell.user_ns["mine"] = Chat("m", base_url=server.url, plugins=[seen])
 
     if way != "a cell":
-        shell.run_line_magic("chat", "use mine" if way == "use" else "-c mine history")
+        shell.run_line_magic("chat", "open mine" if way == "use" else "-c mine history")
         note = capsys.readouterr().out
         cell(shell, "-c mine")
     else:
@@ -131,27 +131,28 @@ class WithoutInit(Chat):
 def test_an_object_that_pretends_to_be_a_chat_is_none_and_its_code_does_not_run(shell: Any, thing: Any) -> None:
     shell.user_ns["mine"] = thing()
 
-    with pytest.raises(UsageError, match="no chat called 'mine'"):
-        shell.run_line_magic("chat", "use mine")
+    with pytest.raises(UsageError, match="'mine'"):
+        shell.run_line_magic("chat", "open mine")
     assert chats(shell).notebook_chat("mine") is None
 
 
-def test_use_makes_a_chat_that_of_cells_without_a_name(shell: Any, server: ChaosServer) -> None:
+def test_open_makes_a_chat_that_of_cells_without_a_name(shell: Any, server: ChaosServer) -> None:
     shell.user_ns["mine"] = Chat("m", base_url=server.url)
-    shell.run_line_magic("chat", "use mine")
+    shell.run_line_magic("chat", "open mine")
     cell(shell, "")
 
     assert len(server.requests) == 1
     assert list(chats(shell).chats) == ["mine"]
-    shell.run_line_magic("chat", "use main")
+    cell(shell, "-c main -m practice:fast")
+    shell.run_line_magic("chat", "open main")
     assert chats(shell).current == "main"
 
 
-def test_use_of_a_chat_that_is_not_there_names_the_nearest(shell: Any) -> None:
+def test_a_chat_that_is_not_there_is_not_opened(shell: Any) -> None:
     shell.user_ns["mine"] = Chat("m", base_url="http://127.0.0.1:1")
 
-    with pytest.raises(UsageError, match=r"no chat called 'mnie'.*Did you mean mine"):
-        shell.run_line_magic("chat", "use mnie")
+    with pytest.raises(UsageError, match="'mnie'"):
+        shell.run_line_magic("chat", "open mnie")
     assert chats(shell).current == "main"
 
 
@@ -219,7 +220,7 @@ PLACES: dict[str, dict[str, Any]] = {
     "%config": {"setting": [CODE]},
     "a chat": {"setting": [CODE], "chat": {"provider_tools": IMAGE}},
     "a chat without any": {"setting": [CODE], "chat": {"provider_tools": []}},
-    "a cell": {"setting": [CODE], "chat": {"provider_tools": [CODE]}, "line": f"--provider-tool {IMAGE}"},
+    "a cell": {"setting": [CODE], "chat": {"provider_tools": [CODE]}, "line": f"-t {IMAGE}"},
     "a cell without any": {"setting": [CODE], "line": "--option provider_tools=[]"},
     "none": {"setting": []},
 }

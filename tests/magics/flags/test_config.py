@@ -33,7 +33,7 @@ def test_a_setting_holds_for_cells_that_say_nothing_of_it(shell: Any) -> None:
     shell.run_cell("%config NbTool.model = 'practice:fast'")
     shell.run_cell("%config NbTool.max_rounds = 2")
     shell.run_cell("%%chat -q -t double -o capped\nDouble 3 with &`double`, then double the result.")
-    shell.run_cell("%%chat -q -t double --max-rounds 4 -o free\nDouble 3 with &`double`.")
+    shell.run_cell("%%chat -q -t double --set max_rounds=4 -o free\nDouble 3 with &`double`.")
 
     assert shell.user_ns["capped"].stats.rounds == 2  # the round, and the last word
     assert shell.user_ns["capped"].model == "practice:fast"
@@ -72,13 +72,13 @@ def test_the_chat_command_sets_what_config_sets_and_names_the_source(
 
 @pytest.mark.parametrize(
     ("setting", "flag", "asked"),
-    [(None, "", 0), (True, "", 1), (True, "--no-check-results", 0), (None, "--check-results", 1)],
+    [(None, "", 0), (True, "", 1), (True, "--set check_results=false", 0), (None, "--set check_results=true", 1)],
 )
 def test_every_result_is_asked_about_where_the_setting_or_the_flag_says_so(
     shell: Any, setting: bool | None, flag: str, asked: int
 ) -> None:
     shell.run_cell(f"%config NbTool.model = 'practice:fast'\n%config NbTool.check_results = {setting}")
-    shell.run_cell(f"%%chat -q -t double --approve auto --max-rounds 2 -o turn {flag}\nDouble 3 with &`double`.")
+    shell.run_cell(f"%%chat -q -t double --approve auto --set max_rounds=2 -o turn {flag}\nDouble 3 with &`double`.")
 
     decisions = [decided.gate for made in shell.user_ns["turn"].calls for decided in made.decisions]
     assert decisions.count("result") == asked
@@ -139,7 +139,7 @@ def test_a_setting_refuses_a_value_of_a_wrong_type_and_keeps_its_own(
 
 def test_the_flag_and_the_setting_of_repeats_limit_them(shell: Any) -> None:
     shell.run_cell("%config NbTool.max_repeats = 5")
-    for flag, count in (("", 5), ("--max-repeats 4", 4)):
+    for flag, count in (("", 5), ("--set max_repeats=4", 4)):
         with ScriptedWire([*[call("double", n=1)] * count, "Done."]) as wire:
             shell.user_ns["looping"] = Chat(wire=wire)
             shell.run_cell(f"%%chat -q -c looping --approve auto -t double {flag} -o turn\nGo.")
@@ -149,7 +149,7 @@ def test_the_flag_and_the_setting_of_repeats_limit_them(shell: Any) -> None:
 def test_the_flag_and_the_setting_of_calls_limit_them(shell: Any) -> None:
     shell.run_cell("%config NbTool.model = 'practice:fast'\n%config NbTool.max_calls = 7")
     shell.run_cell("%%chat -q -t double -o by_setting\nDouble 3 with &`double`.")
-    shell.run_cell("%%chat -q -t double --max-calls 1 -o capped\nDouble 3 with &`double`, then double the result.")
+    shell.run_cell("%%chat -q -t double --set max_calls=1 -o capped\nDouble 3 with &`double`, then double the result.")
 
     assert len(shell.user_ns["capped"].calls) <= 1
     assert len(shell.user_ns["by_setting"].calls) == 1

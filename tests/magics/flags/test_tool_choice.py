@@ -76,25 +76,25 @@ ALL = ["read_all", "read_file", "write_file"]
         (["-t files.read_file", "-t files"], ALL),
         (["-t disk.read_file"], ["read_file"]),
         (["-t both.read_file"], ["read_file"]),
-        (["-t files -T write_file"], ["read_all", "read_file"]),
-        (["-t files", "-T write_file"], ["read_all", "read_file"]),
-        (["-t files", "-T files.write_file"], ["read_all", "read_file"]),
+        (["-t files -t !write_file"], ["read_all", "read_file"]),
+        (["-t files", "-t !write_file"], ["read_all", "read_file"]),
+        (["-t files", "-t !files.write_file"], ["read_all", "read_file"]),
         (["-t files", "-T 'read_*'"], ["write_file"]),
         (["-t files", "-T 'files.read_*'"], ["write_file"]),
         (["-t files", "-T '*'"], []),
-        (["-t files", "-T files"], []),
-        (["-t files.read_file", "-T files"], []),
-        (["-t files", "-T write_file", "-s Be-brief"], ["read_all", "read_file"]),
-        (["-t files", "-T write_file", "-t write_file"], ALL),
-        (["-t files", "-T write_file", "-t files.write_file"], ALL),
-        (["-t files", "-T write_file", "-t files"], ALL),
+        (["-t files", "-t !files"], []),
+        (["-t files.read_file", "-t !files"], []),
+        (["-t files", "-t !write_file", "-s Be-brief"], ["read_all", "read_file"]),
+        (["-t files", "-t !write_file", "-t write_file"], ALL),
+        (["-t files", "-t !write_file", "-t files.write_file"], ALL),
+        (["-t files", "-t !write_file", "-t files"], ALL),
         (["-t shop"], ["buy", "price"]),
         (["-t shop.price"], ["price"]),
-        (["-t shop -T buy", "-s Be-brief"], ["price"]),
-        (["-t shop.price", "-T shop.price"], []),
+        (["-t shop -t !buy", "-s Be-brief"], ["price"]),
+        (["-t shop.price", "-t !shop.price"], []),
         (["-t math.sqrt"], ["sqrt"]),
-        (["-t double", "-T double"], []),
-        (["-t double files.read_file", "-T double"], ["read_file"]),
+        (["-t double", "-t !double"], []),
+        (["-t double files.read_file", "-t !double"], ["read_file"]),
         (["-t nbtool:files.read_file"], ["read_file"]),
         (["-t 'nbtool:files.*_file'", "-T '*edit*' write_file"], ["find_files", "read_file"]),
     ],
@@ -118,10 +118,10 @@ def test_a_cell_chooses_its_tools(tools_after_cells: Any, lines: list[str], tool
         ("-t files.zzz", "'files' has no tool 'zzz'. Its tools: read_all, read_file, write_file."),
         ("-t file.read_file", "There is no function or toolset called 'file' in this notebook. Did you mean files"),
         ("-t shop.prize", "'shop' has no tool 'prize'. Did you mean shop.price?"),
-        ("-T wriet_file", "There is no tool 'wriet_file' in this chat. Did you mean write_file"),
-        ("-T files.raed_all", "There is no tool 'files.raed_all' in this chat. Did you mean read_all"),
-        ("-T 'zzz_*'", "There is no tool 'zzz_*' in this chat. This chat's tools: read_all, read_file, write_file."),
-        ("-T files.zzz", "There is no tool 'files.zzz' in this chat. This chat's tools: "),
+        ("-t !wriet_file", "There is no tool 'wriet_file' in this chat. Did you mean write_file"),
+        ("-t !files.raed_all", "There is no tool 'files.raed_all' in this chat. Did you mean read_all"),
+        ("-t '!zzz_*'", "There is no tool 'zzz_*' in this chat. This chat's tools: read_all, read_file, write_file."),
+        ("-t !files.zzz", "There is no tool 'files.zzz' in this chat. This chat's tools: "),
         ("-t wriet_file", "'wriet_file' in this notebook. Did you mean files.write_file"),
         ("-t Flies", "'Flies' in this notebook. Did you mean files"),
         ("-t shpo", "'shpo' in this notebook. Did you mean shop"),
@@ -176,7 +176,7 @@ def test_a_module_given_as_a_tool_names_the_way_to_one_function(tools_after_cell
 
 
 def test_a_mention_of_a_tool_that_was_taken_away_says_how_it_comes_back(shell: Any, tools_after_cells: Any) -> None:
-    tools_after_cells("-t files -T write_file")
+    tools_after_cells("-t files -t !write_file")
     result = shell.run_cell("%%chat -q\nUse &`write_file`.")
 
     assert "`-t write_file`" in str(result.error_in_exec)
@@ -191,12 +191,12 @@ def test_one_tool_of_an_mcp_server_is_chosen_and_taken_away(
     try:
         assert tools_after_cells("-t servers.page1") == ["web_page1"]
         assert tools_after_cells("-t web.page2") == ["web_page1", "web_page2"]
-        assert tools_after_cells("-T web.page1") == ["web_page2"]
-        assert tools_after_cells("-T servers.page2") == []
+        assert tools_after_cells("-t !web.page1") == ["web_page2"]
+        assert tools_after_cells("-t !servers.page2") == []
         assert tools_after_cells("-t servers") == ["web_page0", "web_page1", "web_page2"]
-        assert tools_after_cells("-T 'web.page[01]'") == ["web_page2"]
+        assert tools_after_cells("-t '!web.page[01]'") == ["web_page2"]
         assert tools_after_cells("-t web_page0") == ["web_page0", "web_page2"]
-        assert tools_after_cells("-T web_page0 web.page2") == []
+        assert tools_after_cells("-t !web_page0 !web.page2") == []
         shell.run_cell("%%chat -q\nLook at &`web.page1` in &`np.zeros`.")
         assert tools_after_cells("-q") == ["web_page1"]
         shell.run_line_magic("chat", "tools")
@@ -213,10 +213,10 @@ def test_one_tool_of_an_mcp_server_is_chosen_and_taken_away(
         ("-t page1", "called 'page1' in this notebook. Did you mean web.page1"),
         ("-t web_paeg1", "called 'web_paeg1' in this notebook. Did you mean web.page"),
         ("-t Web.page1", "called 'Web' in this notebook. Did you mean web"),
-        ("-T web.paeg1", "no tool 'web.paeg1' in this chat. Did you mean web.page"),
-        ("-T web_paeg1", "no tool 'web_paeg1' in this chat. Did you mean web.page"),
-        ("-T paeg1", "no tool 'paeg1' in this chat. Did you mean web.page"),
-        ("-T zzz", "no tool 'zzz' in this chat. This chat's tools: web.page0, web.page1, web.page2."),
+        ("-t !web.paeg1", "no tool 'web.paeg1' in this chat. Did you mean web.page"),
+        ("-t !web_paeg1", "no tool 'web_paeg1' in this chat. Did you mean web.page"),
+        ("-t !paeg1", "no tool 'paeg1' in this chat. Did you mean web.page"),
+        ("-t !zzz", "no tool 'zzz' in this chat. This chat's tools: web.page0, web.page1, web.page2."),
     ],
 )
 def test_a_mistyped_tool_of_a_server_is_answered_with_the_name_that_a_person_types(
@@ -280,7 +280,7 @@ def test_a_function_with_another_name_than_its_own_is_the_tool_that_the_prompt_m
     assert not answer.error
     assert shell.run_cell("%%chat -q -m practice:fast -t wide\nHello").success
     assert "wide" in chat.tools.tools()
-    assert shell.run_cell("%%chat -q -m practice:fast -T price\nHello").success
+    assert shell.run_cell("%%chat -q -m practice:fast -t !price\nHello").success
     assert "price" not in chat.tools.tools()
 
 
@@ -296,7 +296,7 @@ def test_a_call_by_another_name_is_written_as_code_that_runs(shell: Any) -> None
     chat = shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
     chat.model = Chat(wire=ScriptedWire([call("price", p="a/b"), "Done."])).model
     shell.run_cell("%%chat -q --approve auto -t price\nName it.")
-    shell.run_cell("%chat code")
+    shell.run_cell("%chat export py --cell")
 
     assert "import basename as price" in shell.rl_next_input
     assert shell.run_cell(shell.rl_next_input).result == "b"
@@ -322,22 +322,22 @@ def standard_after_cells(shell: Any) -> Any:
 @pytest.mark.parametrize(
     ("lines", "tools"),
     [
-        (["-t nbtool:files", "-T files.write_file"], ["edit_file", "list_files", "read_file"]),
-        (["-t nbtool:files -T files.write_file"], ["edit_file", "list_files", "read_file"]),
-        (["-t nbtool:files", "-T nbtool:files.write_file"], ["edit_file", "list_files", "read_file"]),
+        (["-t nbtool:files", "-t !files.write_file"], ["edit_file", "list_files", "read_file"]),
+        (["-t nbtool:files -t !files.write_file"], ["edit_file", "list_files", "read_file"]),
+        (["-t nbtool:files", "-t !nbtool:files.write_file"], ["edit_file", "list_files", "read_file"]),
         (["-t nbtool:files", "-T 'files.*_file'"], ["list_files"]),
-        (["-t nbtool:files", "-T files.write_file", "-t files.write_file"], STANDARD_FILES),
-        (["-t nbtool:files", "-T files.write_file", "-t 'files.w*'"], STANDARD_FILES),
-        (["-t nbtool:files", "-T files.write_file", "-t nbtool:files.write_file"], STANDARD_FILES),
-        (["-t nbtool:files", "-T files"], []),
+        (["-t nbtool:files", "-t !files.write_file", "-t files.write_file"], STANDARD_FILES),
+        (["-t nbtool:files", "-t !files.write_file", "-t 'files.w*'"], STANDARD_FILES),
+        (["-t nbtool:files", "-t !files.write_file", "-t nbtool:files.write_file"], STANDARD_FILES),
+        (["-t nbtool:files", "-t !files"], []),
         (["-t nbtool:files", "-t 'files.read_*'"], STANDARD_FILES),
         (["-t nbtool:files", "-t files.read_file"], STANDARD_FILES),
         (["-t files.read_file"], ["read_file"]),
         (["-t 'files.read_*' files.list_files"], ["list_files", "read_file"]),
         (["-t files.read_file", "-t nbtool:files"], STANDARD_FILES),
-        (["-t nbtool:inspection", "-T inspection.sample inspection.[sv]*"], ["columns", "describe", "head"]),
+        (["-t nbtool:inspection", "-t !inspection.sample inspection.[sv]*"], ["columns", "describe", "head"]),
         (["-t inspection.head web.fetch_page python.run_python"], ["fetch_page", "head", "run_python"]),
-        (["-t nbtool:notebook", "-T notebook.run_cell 'notebook.*t*_cell'"],
+        (["-t nbtool:notebook", "-t !notebook.run_cell 'notebook.*t*_cell'"],
          ["list_cells", "move_cell", "read_cell"]),
     ],
     ids=" then ".join,
@@ -357,13 +357,15 @@ def test_the_whole_of_a_standard_toolset_needs_its_prefix_which_is_proposed(shel
 def test_a_mention_of_a_tool_of_a_standard_toolset_adds_it(shell: Any, standard_after_cells: Any) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nUse &`files.read_file`.")
     mentioned = standard_after_cells("")
-    left = standard_after_cells("-T files.read_file")
+    left = standard_after_cells("-t !files.read_file")
     shell.run_cell("%%chat -q -m practice:fast\nUse &`files.read_file`.")
 
     assert (mentioned, left, standard_after_cells("")) == (["read_file"], [], ["read_file"])
 
 
-@pytest.mark.parametrize("line", ["-T files.write_file", "-T disk.write_file", "-T both.write_file", "-T write_file"])
+@pytest.mark.parametrize(
+    "line", ["-t !files.write_file", "-t !disk.write_file", "-t !both.write_file", "-t !write_file"]
+)
 def test_a_toolset_that_a_chat_was_made_with_is_named_as_one_that_a_cell_added(shell: Any, line: str) -> None:
     shell.run_cell(CELLS)
     shell.run_cell("from nbtool import Chat\nown = Chat('practice:fast', tools=[both])\ndel both, files")
@@ -372,11 +374,11 @@ def test_a_toolset_that_a_chat_was_made_with_is_named_as_one_that_a_cell_added(s
         result = shell.run_cell(f"%%chat -q -c own {words}\nHello")
         return [str(result.error_in_exec)] if result.error_in_exec else sorted(shell.user_ns["own"].tools.tools())
 
-    if line == "-T files.write_file":  # a name of the notebook that is gone, and never was that of the toolset
+    if line == "-t !files.write_file":  # a name of the notebook that is gone, and never was that of the toolset
         assert "'files.write_file'" in run(line)[0]
         return
     assert run(line) == ["read_all", "read_file"]
-    assert run(line.replace("-T", "-t")) == ALL
+    assert run(line.replace("!", "")) == ALL
 
 
 def test_a_toolset_of_files_that_a_chat_was_made_with_is_called_files(shell: Any, tmp_path: Path) -> None:
@@ -388,6 +390,6 @@ def test_a_toolset_of_files_that_a_chat_was_made_with_is_called_files(shell: Any
         result = shell.run_cell(f"%%chat -q -c own {words}\nHello")
         return [str(result.error_in_exec)] if result.error_in_exec else sorted(shell.user_ns["own"].tools.tools())
 
-    assert run("-T files.write_file") == ["edit_file", "list_files", "read_file"]
+    assert run("-t !files.write_file") == ["edit_file", "list_files", "read_file"]
     assert run("-t 'files.write_*'") == STANDARD_FILES
-    assert run("-T files") == []
+    assert run("-t !files") == []

@@ -57,7 +57,7 @@ def test_a_name_that_is_gone_is_reported(shell: Any, capsys: pytest.CaptureFixtu
 
 
 def test_what_the_chat_uses_no_more_is_not_reported(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.run_cell(f"{SAY.strip()} -T double --hide frame -q\nHello")
+    shell.run_cell(f"{SAY.strip()} -t !double -v !frame -q\nHello")
     shell.run_cell("double = frame = 1")
 
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
@@ -92,7 +92,7 @@ def test_a_tool_that_a_cell_takes_away_while_its_name_is_gone_does_not_come_back
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell("del double")
-    shell.run_cell(f"{SAY.strip()} -q -T double\nHello")
+    shell.run_cell(f"{SAY.strip()} -q -t !double\nHello")
     shell.run_cell(DOUBLE)
 
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""

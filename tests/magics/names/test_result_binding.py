@@ -89,7 +89,7 @@ def test_a_result_takes_the_name_of_a_builtin_only_when_a_person_says_so(name: s
 def test_a_cell_takes_the_name_of_a_builtin_only_when_a_person_says_so() -> None:
     names: dict[str, object] = {}
     notebook = NotebookNamespace(names)
-    with pytest.raises(BadUsage, match="or add --replace"):
+    with pytest.raises(BadUsage, match="builtin of Python"):
         notebook.check_free("list")
     notebook.bind("list", [1], replace=True)
     notebook.check_free("list")

@@ -17,7 +17,7 @@ from nbtool.events import TurnStarted
 from nbtool.ids import short_id
 from nbtool.magics.flags.flag_parser import parse
 from nbtool.magics.flags.flag_table import cell_parser
-from nbtool.magics.notebook.inserted_cell import CellSource, RerunKind, model_option
+from nbtool.magics.notebook.inserted_cell import SWITCH, CellSource, RerunKind, model_option
 from nbtool.messages import user
 from nbtool.testing import ScriptedWire
 from nbtool.view.saved_turn_messages import parse_request
@@ -34,10 +34,10 @@ def test_each_action_is_the_cell_that_a_person_would_write() -> None:
     cells, others, id_ = CellSource(), CellSource("a b"), short_id(turn.turn_id)
 
     assert cells.rerun_cell("rerun", turn) == f"%%chat --rerun {id_}"
-    assert cells.rerun_cell("rerun", turn, from_round=2) == f"%%chat --rerun {id_} --from 2"
-    assert cells.rerun_cell("resume", turn, from_round=2) == f"%%chat --resume {id_}"
+    assert cells.rerun_cell("rerun", turn, from_round=2) == f"%%chat --rerun {id_}:2"
+    assert cells.rerun_cell("resume", turn, from_round=2) == f"%%chat --rerun {id_}:resume"
     assert others.rerun_cell("edit", turn) == f"%%chat -c 'a b' --edit {id_}\nSay hello.\nBriefly."
-    assert shlex.split(others.turn_command("switch", turn)) == ["%chat", "-c", "a b", "switch", id_]
+    assert shlex.split(others.turn_command(SWITCH, turn)) == ["%chat", "-c", "a b", "branch", id_, "--switch"]
 
 
 def test_nothing_hides_in_a_prompt_that_is_written_into_a_cell() -> None:

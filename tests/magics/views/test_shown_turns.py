@@ -92,7 +92,7 @@ def test_turns_that_left_the_active_branch_say_so_until_they_are_back() -> None:
         [True, False],
         [True],
     ]
-    assert f"`%chat switch {short_id(second.turn_id)}` goes back here." in texts[1][0]
+    assert f"`%chat branch {short_id(second.turn_id)} --switch` goes back here." in texts[1][0]
     assert "Two." in texts[1][0]
 
 

@@ -53,7 +53,7 @@ def code(context: CommandContext, args: list[str]) -> str:
         nbtool.errors.JournalError: the journal cannot be read.
     """
     if len(args) > 1:
-        raise BadUsage("%chat code takes at most one turn, or --all.", fix="`%chat history` lists the turns.")
+        raise BadUsage(f"%chat export py {CELL} takes at most one turn.", fix="`%chat history` lists the turns.")
     note = ""
     if args == [ALL]:
         turns = _active_turns(context.chat)

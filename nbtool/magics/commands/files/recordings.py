@@ -1,4 +1,4 @@
-"""Recordings: `record`, `replay`."""
+"""Recordings: `record`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,6 @@ def record(context: CommandContext, args: list[str]) -> str:
     if ONLY in args and words in ([], ["off"]):
         raise BadUsage(f"{ONLY} needs a file to replay.", fix=f"`%chat record FILE {ONLY}`")
     return _use(context, words, "record", writes=ONLY not in args)
-
-
-def replay(context: CommandContext, args: list[str]) -> str:
-    """Replay turns from a file, without writing: `replay FILE`.
-
-    `replay off` ends it.
-    """
-    return _use(context, args, "replay", writes=False)
 
 
 def describe_recording(context: CommandContext) -> str:

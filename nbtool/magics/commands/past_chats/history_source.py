@@ -23,7 +23,7 @@ from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext
-from nbtool.magics.notebook.inserted_cell import id_word
+from nbtool.magics.notebook.inserted_cell import SWITCH, id_word
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
 
@@ -109,6 +109,8 @@ class HistorySource:
             case "bind":
                 reference = self._reference(turn, request.call_id)
                 return self._context.cells.line(f"bind {shlex.quote(reference)}")
+            case "switch":
+                return self._context.cells.turn_command(SWITCH, turn)
             case _:
                 return self._context.cells.turn_command(request.action, turn)
 

@@ -198,4 +198,4 @@ def _interrupted_note(chat: Chat) -> str:
     is_broken = last is not None and isinstance(last.error, restore.Interrupted)
     if is_broken and not use_chat(chat.chat_id):
         return " Its last turn had not ended there: wait for it there, and open the chat again."
-    return " Its last turn was interrupted; `%%chat --resume` continues it." if is_broken else ""
+    return " Its last turn was interrupted; `%%chat --rerun :resume` continues it." if is_broken else ""

@@ -18,4 +18,4 @@ def use(context: CommandContext, args: list[str]) -> str:
             context.kernel.use(name)
             return f"Cells without `-c` now use the chat {name!r} ({context.kernel.chat(name).model.name})."
         case _:
-            raise BadUsage("%chat use takes the name of a chat.", fix="`%chat use NAME`")
+            raise BadUsage("%chat open takes the name of a chat.", fix="`%chat open NAME`")

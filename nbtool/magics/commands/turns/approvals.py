@@ -84,20 +84,6 @@ def deny(context: CommandContext, args: list[str]) -> str:
     return _decide(context, chat, question, question.denial(reason), waits=WAIT in args)
 
 
-def wait(context: CommandContext, _: list[str]) -> str:
-    """Wait for the background turn.
-
-    Until it ends or needs a decision; its synchronous tools run in this cell.
-    """
-    if not (turns := context.chat.running_turns):
-        return "No turn of this chat is running in the background."
-    return (
-        _pending_note(context, turns[0])
-        if context.chat.open_questions(turns[0])
-        else _wait_in_cell(context, turns[0], lambda: None)
-    )
-
-
 def stop(context: CommandContext, _: list[str]) -> str:
     """Stop the parked and background turns of the chat.
 

@@ -64,61 +64,6 @@ def switch(context: CommandContext, args: list[str]) -> str:
     )
 
 
-def hide(context: CommandContext, args: list[str]) -> str:
-    """Exclude a turn from what is sent: `hide [TURN]`.
-
-    By default the last one. It stays visible.
-    """
-    return _sentence(
-        context, context.chat.hide(_single_word(args, "hide [TURN]", may_lack=True)), "is not sent to the model."
-    )
-
-
-def unhide(context: CommandContext, args: list[str]) -> str:
-    """Send a hidden turn to the model again: `unhide [TURN]`.
-
-    By default the last one.
-    """
-    return _sentence(
-        context, context.chat.show(_single_word(args, "unhide [TURN]", may_lack=True)), "is sent to the model."
-    )
-
-
-def pin(context: CommandContext, args: list[str]) -> str:
-    """Always send a turn to the model: `pin [TURN]`.
-
-    By default the last one. Even outside the window of turns.
-    """
-    return _sentence(
-        context, context.chat.pin(_single_word(args, "pin [TURN]", may_lack=True)), "is always sent to the model."
-    )
-
-
-def unpin(context: CommandContext, args: list[str]) -> str:
-    """Undo `pin`: `unpin [TURN]`.
-
-    By default of the last one. The turn is sent only while it is inside the window of turns.
-    """
-    return _sentence(
-        context, context.chat.unpin(_single_word(args, "unpin [TURN]", may_lack=True)), "is no longer pinned."
-    )
-
-
-def delete(context: CommandContext, args: list[str]) -> str:
-    """Delete a version of a turn: `delete TURN [--below]`.
-
-    With --below, all its versions and every turn after it; `undo` restores them.
-    """
-    below = BELOW_FLAG in args
-    turn = _single_word([arg for arg in args if arg != BELOW_FLAG], f"delete TURN [{BELOW_FLAG}]")
-    _, version = context.chat.find_turn(turn)
-    before, label = count_versions(context.chat), turn_label(context.chat, version)
-    context.chat.delete(version, below=below)
-    deleted = before - count_versions(context.chat)
-    extent = f" and the turns after it ({deleted} in all)" if below else ""
-    return f"Deleted {label}{extent}; `%chat undo` restores it."
-
-
 def branches(chat: Conversation, *, has_ids: bool = False) -> str:
     """List the branches and mark the active one; empty if there is only one."""
     ends, line = chat.tree.branches(), chat.tree.active_path

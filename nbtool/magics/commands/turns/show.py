@@ -18,7 +18,7 @@ from nbtool.magics.commands.context import CommandContext, describe_empty, find_
 from nbtool.magics.commands.past_chats.reopen import read_turn
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.kernel.cell_messages import has_front_end
-from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.magics.notebook.inserted_cell import CODE, CellSource
 from nbtool.magics.notebook.turn_output import earlier_turn_bundle, host_fields, saved_turn_bundle
 
 
@@ -93,5 +93,5 @@ def _cells(turn: Turn, cells: CellSource) -> dict[str, str]:
     return {
         "edit": cells.rerun_cell("edit", turn),
         "rerun": cells.rerun_cell("rerun", turn),
-        "code": cells.turn_command("code", turn),
+        "code": cells.turn_command(CODE, turn),
     }

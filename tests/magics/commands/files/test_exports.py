@@ -34,7 +34,7 @@ def chat_shell(shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> A
 
 
 def test_code_puts_the_calls_into_the_next_cell(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    text = run_command(chat_shell, "code", capsys)
+    text = run_command(chat_shell, "export py --cell", capsys)
     chat_shell.user_ns.pop("r1", None)
     assert chat_shell.run_cell(chat_shell.rl_next_input).success
 
@@ -49,7 +49,7 @@ def test_code_is_printed_where_no_front_end_shows_a_new_cell(
 ) -> None:
     if simple_prompt is not None:
         chat_shell.simple_prompt = simple_prompt  # of a terminal; other shells without a kernel have none
-    text = run_command(chat_shell, "code", capsys)
+    text = run_command(chat_shell, "export py --cell", capsys)
 
     assert ("is below" in text) == (simple_prompt is not False)
     assert (chat_shell.rl_next_input.rstrip() in text) == (simple_prompt is not False)
@@ -58,7 +58,7 @@ def test_code_is_printed_where_no_front_end_shows_a_new_cell(
 def test_code_is_printed_in_a_run_that_nobody_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
     use = "%%chat -q -m practice:fast\nUse &`triple` with n=4."
-    cells = ["%load_ext nbtool", f"from nbtool import tool\n{FUNCTION}", use, "%chat code"]
+    cells = ["%load_ext nbtool", f"from nbtool import tool\n{FUNCTION}", use, "%chat export py --cell"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
 
@@ -71,9 +71,9 @@ def test_code_of_a_named_turn(chat_shell: Any, capsys: pytest.CaptureFixture[str
     chat = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
     turn_id = chat.tree.active_path[0].turn.turn_id
 
-    assert "2 calls" in run_command(chat_shell, f"code {turn_id}", capsys)
+    assert "2 calls" in run_command(chat_shell, f"export py --cell {turn_id}", capsys)
     assert "# Turn 1: " in chat_shell.rl_next_input
-    assert "%chat code" in command_error(chat_shell, "code a b", capsys)
+    assert "%chat export py --cell" in command_error(chat_shell, "export py --cell a b", capsys)
 
 
 def test_code_of_the_whole_chat_has_the_calls_of_every_turn(
@@ -83,8 +83,8 @@ def test_code_of_the_whole_chat_has_the_calls_of_every_turn(
     chat.model = Chat(wire=ScriptedWire([call("double", n=5), "Ten."])).model
     chat_shell.run_cell("%%chat -q --approve auto\nDouble five.")
 
-    assert "(1 call)" in run_command(chat_shell, "code", capsys)
-    assert "(3 calls)" in run_command(chat_shell, "code --all", capsys)
+    assert "(1 call)" in run_command(chat_shell, "export py --cell 2", capsys)
+    assert "(3 calls)" in run_command(chat_shell, "export py --cell", capsys)
     for name in ("r1", "r2", "r3"):
         chat_shell.user_ns.pop(name, None)
     assert chat_shell.run_cell(chat_shell.rl_next_input).success
@@ -94,8 +94,8 @@ def test_code_of_the_whole_chat_has_the_calls_of_every_turn(
 def test_code_of_a_chat_without_calls_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nHello")
 
-    assert "`%chat export md`" in command_error(shell, "code --all", capsys)
-    assert "`%chat export py --cell`" in command_error(shell, "code", capsys)
+    assert "`%chat export md`" in command_error(shell, "export py --cell", capsys)
+    assert "`%chat export py --cell`" in command_error(shell, "export py --cell 1", capsys)
 
 
 FUNCTION = "@tool(run='auto')\ndef triple(n: int) -> int:\n    'Three times.'\n    return 3 * n"
@@ -106,10 +106,10 @@ def test_a_function_that_a_cell_defines_is_named_and_not_copied_and_the_last_res
 ) -> None:
     shell.run_cell(FUNCTION, store_history=True)
     shell.run_cell("%%chat -q -m practice:fast\nUse &`triple` with n=4.")
-    run_command(shell, "code", capsys)
+    run_command(shell, "export py --cell", capsys)
     code = shell.rl_next_input
     shell.user_ns["In"].clear()  # as if another way than a cell had defined it
-    run_command(shell, "code", capsys)
+    run_command(shell, "export py --cell", capsys)
     copied = shell.rl_next_input
 
     assert ": triple (function)" in code
@@ -128,8 +128,8 @@ def test_a_turn_whose_calls_were_all_denied_has_no_code(shell: Any, capsys: pyte
     shell.run_cell("%%chat -q --approve deny -m practice:fast\nUse &`triple` with n=4.")
     shell.rl_next_input = None
 
-    assert "(1 denied)" in command_error(shell, "code", capsys)
-    assert "(1 denied)" in command_error(shell, "code --all", capsys)
+    assert "(1 denied)" in command_error(shell, "export py --cell", capsys)
+    assert "(1 denied)" in command_error(shell, "export py --cell", capsys)
     assert shell.rl_next_input is None
 
 
@@ -260,7 +260,7 @@ def test_the_foot_of_an_exported_turn_names_the_host_and_the_cost_as_the_footer_
 
 def test_an_empty_conversation_has_nothing_to_export(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "`%%chat`" in command_error(shell, "export md", capsys)
-    assert "`%%chat`" in command_error(shell, "code", capsys)
+    assert "`%%chat`" in command_error(shell, "export py --cell", capsys)
 
 
 def test_an_exported_conversation_is_opened_again_without_its_approvals(
@@ -309,7 +309,7 @@ def test_code_of_an_imported_turn_says_that_nobody_saw_it_run(
     )
     Path("forged.json").write_text(forged)
     run_command(chat_shell, "open forged.json", capsys)
-    run_command(chat_shell, "code", capsys)
+    run_command(chat_shell, "export py --cell", capsys)
 
     assert "these calls were not run here" in chat_shell.rl_next_input
     assert all(line.startswith("#") for line in chat_shell.rl_next_input.splitlines() if "abort" in line)
@@ -338,7 +338,7 @@ def test_code_of_a_past_conversation_passes_results_on_whatever_their_names_are_
     run_command(shell, f"export json '{tmp_path / 'out.json'}'", capsys)
 
     run_command(shell, f"open {chat.chat_id if way == 'journal' else repr(str(tmp_path / 'out.json'))}", capsys)
-    run_command(shell, "code", capsys)
+    run_command(shell, "export py --cell", capsys)
 
     assert "r1 = make(n=3)" in shell.rl_next_input
     assert re.search(r"r2 = count\((of=)?r1\)", shell.rl_next_input)  # by name where the tool is not here
@@ -354,7 +354,7 @@ def test_exports_of_a_notebook_have_no_private_value_and_a_cell_of_code_has_them
 
     for kind in ("md", "json", "code", "ipynb"):
         shell.run_line_magic("chat", f"-c private export {kind} {tmp_path / kind}")
-    shell.run_line_magic("chat", "-c private code")
+    shell.run_line_magic("chat", "-c private export py --cell")
 
     assert [path.name for path in sorted(tmp_path.iterdir()) if EMAIL in path.read_text()] == []
     assert f'send(to="{EMAIL}")' in (shell.rl_next_input or "")

@@ -35,21 +35,21 @@ def test_replay_reads_and_writes_nothing(shell: Any, path: Path, capsys: pytest.
     run_command(shell, f"record {path}", capsys)
     shell.run_cell(f"{USE}\nHello")
     before = path.read_bytes()
-    run_command(shell, f"replay {path}", capsys)
+    run_command(shell, f"record {path} --only", capsys)
     shell.run_cell(f"{USE}\nSomething else")
 
     assert path.read_bytes() == before
-    assert "nothing" in run_command(shell, "replay", capsys)
+    assert "nothing" in run_command(shell, "record", capsys)
 
 
 def test_replaying_a_file_that_is_not_there_is_refused(
     shell: Any, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shell.run_cell(f"%chat replay {path}")
+    shell.run_cell(f"%chat record {path} --only")
     actual = capsys.readouterr()
 
     assert str(path) in actual.out + actual.err
-    assert "off (default)" in run_command(shell, "replay", capsys)
+    assert "off (default)" in run_command(shell, "record", capsys)
 
 
 def test_a_recording_that_the_environment_names_is_shown_with_its_variable(
@@ -59,8 +59,8 @@ def test_a_recording_that_the_environment_names_is_shown_with_its_variable(
     shell.run_cell(f"{USE}\nHello")
     monkeypatch.setenv("NBTOOL_REPLAY", "only")
 
-    assert "(NBTOOL_RECORDING): 1 turn, " in run_command(shell, "replay", capsys)
-    assert "only (NBTOOL_REPLAY)" in run_command(shell, "replay", capsys)
+    assert "(NBTOOL_RECORDING): 1 turn, " in run_command(shell, "record", capsys)
+    assert "only (NBTOOL_REPLAY)" in run_command(shell, "record", capsys)
 
 
 def test_off_ends_it(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +78,7 @@ def test_only_fails_in_one_line_that_says_what_changed(
     shell.run_cell(f"{USE}\nUse &`double` with 21.")
     shell.run_cell("@tool(run='auto')\ndef double(n: int) -> int:\n    'Twice.'\n    return n + n")
     capsys.readouterr()
-    ran = shell.run_cell(f"{USE} --new --replay only\nUse &`double` with 21.")
+    ran = shell.run_cell(f"{USE} --new --set replay=only\nUse &`double` with 21.")
     out = capsys.readouterr()
 
     assert not ran.success
@@ -90,7 +90,7 @@ def test_only_needs_no_key(shell: Any, path: Path, capsys: pytest.CaptureFixture
     run_command(shell, f"record {path}", capsys)
     shell.run_cell("%%chat -q -m openai:gpt-5-mini\nHello")
     without = capsys.readouterr()
-    shell.run_cell("%%chat -q -m openai:gpt-5-mini --replay only\nHello")
+    shell.run_cell("%%chat -q -m openai:gpt-5-mini --set replay=only\nHello")
     only = capsys.readouterr()
 
     assert "OPENAI_API_KEY" in without.out + without.err
@@ -106,7 +106,7 @@ def test_the_setting_of_the_notebook_holds_where_a_cell_says_nothing(
     shell.run_cell(f"{USE}\nHello")
 
     assert "`%chat record FILE`" in capsys.readouterr().out
-    assert shell.run_cell(f"{USE} --replay off\nHello").success
+    assert shell.run_cell(f"{USE} --set replay=off\nHello").success
 
 
 def test_a_file_that_is_no_recording_is_one_line(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +120,7 @@ def test_a_file_that_is_no_recording_is_one_line(shell: Any, path: Path, capsys:
 
 
 @pytest.mark.parametrize(
-    "line", ["record --quiet", "replay --auto", "export md --overwrit", "bind x y --replac", "open --new"]
+    "line", ["record --quiet", "record --auto", "export md --overwrit", "bind x y --replac", "open --new"]
 )
 def test_an_option_that_a_command_does_not_have_is_taken_for_nothing_else(
     shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str

@@ -121,7 +121,7 @@ def test_a_model_that_cannot_be_used_opens_nothing(shell: Any, hosts: TwoHosts, 
 
 
 @pytest.mark.promise("history-host")
-@pytest.mark.parametrize("line", ["--rerun {}", "--edit {}", "--append"])
+@pytest.mark.parametrize("line", ["--rerun {}", "--edit {}", "--set append_turns=true"])
 def test_no_operation_on_an_earlier_turn_takes_it_to_another_host(
     line: str, shell: Any, hosts: TwoHosts, chat_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,7 +222,7 @@ def test_an_address_that_changes_behind_the_name_of_a_model_is_not_named(
 ) -> None:
     hosts.environment.setenv("OPENAI_API_KEY", "k")
     hosts.environment.setenv("OPENAI_BASE_URL", hosts.alpha.url)
-    shell.run_cell("%%chat -q -m openai:m --wire chat\nThe secret is 7.")
+    shell.run_cell("%%chat -q -m openai:m --set wire=chat\nThe secret is 7.")
     hosts.environment.setenv("OPENAI_BASE_URL", hosts.beta.url)
 
     refused = say(shell, "", capsys)
@@ -252,8 +252,8 @@ def test_a_replay_that_misses_sends_no_history_to_a_default_that_was_found(
     run_command(shell, f"record {file}", capsys)
     shell.run_cell("%%chat -q -m alpha:m\nThe secret is 7.")
     new_kernel(shell, hosts, ("beta",), "NBTOOL_MODEL")
-    run_command(shell, f"replay {file}", capsys)
-    shell.run_cell("%%chat -q -m alpha:m --replay only\nThe secret is 7.")
+    run_command(shell, f"record {file} --only", capsys)
+    shell.run_cell("%%chat -q -m alpha:m --set replay=only\nThe secret is 7.")
     replayed = kernel_chats(shell).chat("main").tree.active_path
     kernel_chats(shell).chat("main").model = Chat().model.with_changes(None)
     hosts.environment.delenv("NBTOOL_MODEL")
@@ -310,7 +310,7 @@ def test_a_chat_that_is_opened_by_a_turn_of_another_branch_says_how_to_go_there(
     new_kernel(shell, hosts, ("alpha",), "a key")
 
     opened = " ".join(run_command(shell, f"open {first}", capsys).split())
-    switched = run_command(shell, f"switch {first}", capsys)
+    switched = run_command(shell, f"branch {first} --switch", capsys)
 
     assert f"`%chat branch {first} --switch`" in opened
     assert switched.startswith("Switched to")

@@ -59,7 +59,7 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     assert "the second" in run_command(shell, "history", capsys)
     assert "`--read NAME`" in opened
     assert "administrator" not in opened
-    assert run_command(shell, "vars", capsys).startswith("df  int; 28 bytes; ")
+    assert "\n\ndf  int; 28 bytes; " in run_command(shell, "tools", capsys)
     shell.run_cell("%%chat -q -m practice:fast\nThird")
     again = run_command(shell, f"open {has_started}", capsys)
     assert "3 turns" in again
@@ -75,7 +75,7 @@ def test_a_turn_that_broke_off_is_reported_as_interrupted_with_what_goes_on_with
 
     opened = run_command(shell, f"-c past open {parking.chat.chat_id}", capsys)  # the journal tells of no end yet
 
-    assert "`%%chat --resume`" in opened
+    assert "`%%chat --rerun :resume`" in opened
     assert f"not run; Pay.  [{turn.turn_id}]" in run_command(shell, "-c past history --ids", capsys)
     turn.abort()
 

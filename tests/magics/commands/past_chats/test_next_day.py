@@ -23,11 +23,11 @@ BUTTONS = re.findall(r"^  (\w+): \(", TABLE[1] if TABLE else "", re.MULTILINE)
 WRITTEN = {
     "rerun": "%%chat --rerun {turn}",
     "edit": "%%chat --edit {turn}\nWhat is the price of MSFT?",
-    "code": "%chat code {turn}",
+    "code": "%chat export py --cell {turn}",
     "undo": "%chat undo {turn}",
     "explore": "%chat explore {turn}",
     "bind": "%chat bind price_1_result --turn {turn}",
-    "version": "%chat switch {turn}",
+    "version": "%chat branch {turn} --switch",
 }
 """The cell that each button of a saved turn writes."""
 
@@ -114,7 +114,7 @@ def test_of_an_object_the_text_is_bound_with_the_command_that_computes_it_again(
 
     assert "`text`" in said
     assert "defines listing" in said
-    assert f"`%chat code {short_id(turn)}`" in said
+    assert f"`%chat export py --cell {short_id(turn)}`" in said
     assert shell.user_ns["text"] == "AAPL at length. " * 20
 
 
@@ -137,7 +137,7 @@ def test_a_result_that_the_model_saw_in_part_names_the_steps_that_compute_it_aga
 ) -> None:
     turn, source = listing_of_yesterday(shell, 2_000)
     bind = f"%chat bind listing_1_result --turn {turn}"
-    line = f"%chat code {short_id(turn)}"
+    line = f"%chat export py --cell {short_id(turn)}"
     said = run_cell(shell, bind, capsys)
     shell.run_cell(source)
     after = run_cell(shell, bind, capsys)
@@ -180,7 +180,7 @@ def test_a_document_of_an_earlier_chat_says_which_sounds_are_gone(
     turn = str(shell.user_ns.pop("answer").turn_id)
     here = run_command(shell, "export md here.md", capsys)
     shell.run_line_magic("reload_ext", "nbtool")
-    run_command(shell, f"switch {turn}", capsys)
+    run_command(shell, f"branch {turn} --switch", capsys)
     later = run_command(shell, "export md later.md", capsys)
     again = run_command(shell, "export json later.json", capsys)
     notebook = run_command(shell, "export ipynb later.ipynb", capsys)
@@ -215,7 +215,7 @@ def test_a_document_of_an_earlier_chat_has_the_figures_that_the_saved_notebook_h
     run_command(shell, "export ipynb here.ipynb", capsys)
     write_notebook(tmp_path / "day.ipynb", {"text/plain": "other"}, answer._repr_mimebundle_())
     shell.run_line_magic("reload_ext", "nbtool")
-    run_command(shell, f"switch {answer.turn_id}", capsys)
+    run_command(shell, f"branch {answer.turn_id} --switch", capsys)
     later = run_command(shell, "export md later.md", capsys)
     notebook = run_command(shell, "export ipynb later.ipynb", capsys)
 
@@ -233,12 +233,14 @@ def test_a_figure_that_was_released_to_the_model_is_in_the_documents_of_both_day
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "day.ipynb"))
     shell.run_cell(DRAW)
-    shell.run_cell("%%chat -q -m practice:fast -t draw -o answer --approve auto --check-results\nUse &`draw` for AAPL.")
+    shell.run_cell(
+        "%%chat -q -m practice:fast -t draw -o answer --approve auto --set check_results=true\nUse &`draw` for AAPL."
+    )
     answer = shell.user_ns.pop("answer")
     run_command(shell, "export md here.md", capsys)
     write_notebook(tmp_path / "day.ipynb", answer._repr_mimebundle_())
     shell.run_line_magic("reload_ext", "nbtool")
-    run_command(shell, f"switch {answer.turn_id}", capsys)
+    run_command(shell, f"branch {answer.turn_id} --switch", capsys)
     run_command(shell, "export md later.md", capsys)
 
     here, later = ([one.read_bytes() for one in tmp_path.glob(f"{day}_files/*")] for day in ("here", "later"))
@@ -372,7 +374,8 @@ def test_in_a_chat_that_has_turns_of_its_own_the_earlier_one_continues_beside_it
 def test_a_deleted_turn_is_not_continued_a_second_time(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_command(shell, f"delete {yesterday}", capsys)
+    run_cell(shell, f"%chat open {yesterday}", capsys)
+    shell.run_cell(f"import nbtool\nnbtool.chats()['main'].delete({yesterday!r})")
 
     actual = run_cell(shell, WRITTEN["rerun"].format(turn=yesterday), capsys)
 
@@ -384,7 +387,7 @@ def test_a_deleted_turn_is_not_continued_a_second_time(
 def test_a_tool_that_is_defined_after_the_chat_was_opened_is_there_at_its_next_turn(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_command(shell, f"switch {yesterday}", capsys)
+    run_command(shell, f"branch {yesterday} --switch", capsys)
     before = run_cell(shell, "%%chat -q\nGood morning", capsys)
     shell.run_cell(PRICE)
     shell.run_cell("price.is_of_this_kernel = True")
@@ -400,8 +403,8 @@ def test_a_tool_that_is_defined_after_the_chat_was_opened_is_there_at_its_next_t
 def test_a_tool_that_was_removed_on_purpose_does_not_come_back(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_command(shell, f"switch {yesterday}", capsys)
-    run_cell(shell, "%%chat -q -T price\nGood morning", capsys)
+    run_command(shell, f"branch {yesterday} --switch", capsys)
+    run_cell(shell, "%%chat -q -t !price\nGood morning", capsys)
     shell.run_cell(PRICE)
 
     assert "added again" not in run_cell(shell, "%%chat -q\nGood evening", capsys)
@@ -445,7 +448,7 @@ def test_a_tool_that_comes_with_nbtool_is_listed_with_the_name_of_its_toolset(
     shell.run_line_magic("reload_ext", "nbtool")
     capsys.readouterr()
 
-    said = run_cell(shell, f"%chat switch {turn}", capsys)
+    said = run_cell(shell, f"%chat branch {turn} --switch", capsys)
     assert "`-t nbtool:python`" in said
 
 
@@ -453,14 +456,14 @@ def chat_of(shell: Any) -> Any:
     return shell.magics_manager.registry["ChatMagics"].chats["main"]
 
 
-@pytest.mark.parametrize("action", ["rerun", "re-execute"])
+@pytest.mark.parametrize("how", ["", ":tools"])
 def test_a_turn_is_not_replayed_without_its_tools_and_finds_them_once_they_are_defined(
-    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], action: str
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
-    refused = run_cell(shell, f"%%chat --{action} {yesterday}", capsys)
+    refused = run_cell(shell, f"%%chat --rerun {yesterday}{how}", capsys)
     versions = len(chat_of(shell).tree.roots[0].versions)
     shell.run_cell(PRICE)
-    again = run_cell(shell, f"%%chat --{action} {yesterday} --approve auto", capsys)
+    again = run_cell(shell, f"%%chat --rerun {yesterday}{how} --approve auto", capsys)
 
     assert "price, missing" in refused
     assert "defines price" in refused
@@ -474,7 +477,7 @@ def test_a_turn_is_not_replayed_without_its_tools_and_finds_them_once_they_are_d
 def test_a_turn_is_replayed_without_its_tools_where_the_cell_says_so(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_cell(shell, f"%%chat --rerun {yesterday} -T price", capsys)
+    run_cell(shell, f"%%chat --rerun {yesterday} -t !price", capsys)
 
     assert len(chat_of(shell).tree.roots[0].versions) == 2
     assert not chat_of(shell).tree.roots[0].versions[-1].calls
@@ -498,7 +501,7 @@ def with_frames(shell: Any, capsys: pytest.CaptureFixture[str]) -> str:
     shell.run_cell("penguins, given, readable, hidden = [1, 2], {'a': 1}, [3], [4]")
     shell.run_cell("%%chat -q -m practice:fast -v given hidden --read readable\nGood morning.")
     shell.run_cell(PRICE)
-    shell.run_cell("%%chat -q -t price --approve auto --hide hidden -o answer\nUse &`price` for AAPL, see $`penguins`.")
+    shell.run_cell("%%chat -q -t price --approve auto -v !hidden -o answer\nUse &`price` for AAPL, see $`penguins`.")
     turn = str(shell.user_ns.pop("answer").turn_id)
     for name in ("penguins", "given", "readable", "hidden", "price"):
         shell.user_ns.pop(name)
@@ -527,17 +530,17 @@ def test_variables_that_exist_by_the_same_name_are_exposed_again_by_reference_al
 def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_counted(
     shell: Any, with_frames: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    actual = run_command(shell, f"switch {with_frames}", capsys)
+    actual = run_command(shell, f"branch {with_frames} --switch", capsys)
 
     assert "tool price" in actual
     assert "penguins, readable" in actual
     assert "_result" not in actual
     assert "1 result " in actual
-    refused = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
+    refused = run_cell(shell, f"%%chat --rerun {with_frames} -t !price", capsys)
     assert "penguins, readable" in refused
     assert len(chat_of(shell).tree.roots[0].versions) == 1
     shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
-    run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
+    run_cell(shell, f"%%chat --rerun {with_frames} -t !price", capsys)
     assert {entry.name for entry in chat_of(shell).exposed_variables()} == {"given", "penguins", "readable"}
 
 
@@ -546,7 +549,7 @@ def test_a_variable_that_is_hidden_in_this_kernel_stays_hidden(
 ) -> None:
     shell.run_cell(PRICE)
     shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
-    run_cell(shell, f"%%chat --rerun {with_frames} --approve auto --hide given", capsys)
+    run_cell(shell, f"%%chat --rerun {with_frames} --approve auto -v !given", capsys)
     run_cell(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
 
     assert {entry.name for entry in chat_of(shell).exposed_variables()} == {"penguins", "readable"}

@@ -71,7 +71,7 @@ def kernel_of(shell: Any) -> Any:
     return shell.magics_manager.registry["ChatMagics"].kernel_chats
 
 
-@pytest.mark.parametrize("command", ["show", "show --whole", "code"])
+@pytest.mark.parametrize("command", ["show", "show --whole", "export py --cell"])
 @pytest.mark.parametrize("is_later", [False, True])
 def test_a_turn_of_a_map_is_only_read(
     shell: Any, turn: str, map_id: str, capsys: pytest.CaptureFixture[str], command: str, is_later: bool
@@ -88,7 +88,7 @@ def test_a_turn_of_a_map_is_only_read(
 
 
 def test_the_code_of_a_turn_of_a_map_runs(shell: Any, turn: str, capsys: pytest.CaptureFixture[str]) -> None:
-    run_command(shell, f"code {turn}", capsys)
+    run_command(shell, f"export py --cell {turn}", capsys)
     assert f"# Turn {turn}: One" in shell.rl_next_input  # a number would be that of a turn of the present chat
     shell.run_cell(shell.rl_next_input)
 
@@ -102,8 +102,8 @@ def test_a_turn_that_a_map_added_after_its_chat_was_opened_is_read_all_the_same(
     run_command(shell, f"open {map_id}", capsys)
     shell.run_cell("later = chat.map(['Three'], progress=False).answers[0].turn.turn_id")
     later = shell.user_ns["later"]
-    read = run_command(shell, f"code {later}", capsys)
-    shell.run_cell(f"%chat switch {later}")
+    read = run_command(shell, f"export py --cell {later}", capsys)
+    shell.run_cell(f"%chat branch {later} --switch")
     refused = "".join(capsys.readouterr())
 
     assert turn
@@ -121,7 +121,7 @@ def test_a_map_that_is_opened_does_not_speak_of_an_earlier_kernel(
     assert "earlier kernel" not in said
 
 
-@pytest.mark.parametrize("command", ["history", "show", "explore", "status", "code --all", "code", "export md"])
+@pytest.mark.parametrize("command", ["history", "show", "explore", "status", "export py --cell", "export md"])
 def test_where_the_chat_is_empty_it_says_where_the_turns_of_maps_are(
     shell: Any, map_id: str, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

@@ -18,7 +18,7 @@ def answers(text: str) -> dict[str, tuple[str, str]]:
 
 
 def test_without_a_page_it_says_what_there_is(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    text = run_command(shell, "doctor", capsys)
+    text = run_command(shell, "status --check", capsys)
     found = answers(text)
 
     assert text.startswith("nbtool ")
@@ -32,7 +32,7 @@ def test_without_a_page_it_says_what_there_is(shell: Any, capsys: pytest.Capture
 
 
 def test_each_finding_is_followed_by_a_line_of_advice(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = run_command(shell, "doctor", capsys).splitlines()
+    lines = run_command(shell, "status --check", capsys).splitlines()
     found = [at for at, line in enumerate(lines) if re.match(r"(yes|no|\?) ", line)][:-1]
 
     assert len(found) >= 7
@@ -44,7 +44,7 @@ def test_a_journal_that_cannot_be_written_is_reported_with_what_to_do(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("NBTOOL_HOME", str(tmp_path / "file" / "home"))
-    text = run_command(shell, "doctor", capsys)
+    text = run_command(shell, "status --check", capsys)
 
     assert answers(text)["journal"][0] == "no"
     assert "Set NBTOOL_HOME to a folder of yours." in text
@@ -53,7 +53,7 @@ def test_a_journal_that_cannot_be_written_is_reported_with_what_to_do(
 def test_a_kernel_without_a_page_that_answers_says_so_and_ends() -> None:
     with open_page() as page:
         page.run("%load_ext nbtool")
-        found = answers(page.run("%chat doctor"))
+        found = answers(page.run("%chat status --check"))
 
     assert found["page"] == ("no", "none that runs widgets has answered")
     assert found["click by control"] == ("?", "no page has answered")
@@ -63,7 +63,7 @@ def test_a_kernel_without_a_page_that_answers_says_so_and_ends() -> None:
 def test_in_vs_code_without_a_page_that_answers_the_setting_of_its_widgets_is_named() -> None:
     with open_page() as page:
         page.run("%load_ext nbtool")
-        text = page.run("%chat doctor", cell_id="vscode-notebook-cell:/home/ada/first.ipynb#W0sZmlsZQ%3D%3D")
+        text = page.run("%chat status --check", cell_id="vscode-notebook-cell:/home/ada/first.ipynb#W0sZmlsZQ%3D%3D")
 
     assert "jupyter.widgetScriptSources" in text
     assert '["jsdelivr.com", "unpkg.com"]' in text

@@ -31,7 +31,8 @@ def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixtu
 
 def test_status_says_what_the_person_set_and_where(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%config NbTool.history = 'native'\n%config NbTool.max_rounds = 3")
-    shell.run_cell("%%chat -q -m practice:fast --tool-mode prompted\nHello")
+    shell.run_cell("%config NbTool.tool_mode = 'prompted'")
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
     actual = run_command(shell, "status", capsys)
 
     assert "native (%config NbTool.history)" in actual
@@ -52,7 +53,7 @@ def test_tools_and_variables_are_listed_as_the_model_receives_them(
     shell.run_cell("%%chat -q -m practice:fast -t double rows -v frame\nHello")
 
     assert re.search("^rows +asks ", run_command(shell, "tools", capsys), re.MULTILINE)
-    assert "Frame" in run_command(shell, "vars", capsys)
+    assert "Frame" in run_command(shell, "tools", capsys)
 
 
 def test_a_long_row_of_the_status_goes_on_in_its_column(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,9 +120,7 @@ def test_help_lists_every_command_under_a_heading_in_one_line(shell: Any, capsys
     actual = run_command(shell, "help", capsys)
 
     listed = [line.split()[0] for line in actual.splitlines() if line.startswith("  ")]
-    former = re.search(r"^Former names, which still work: ([^.]+)\.", actual, re.MULTILINE)
-    assert former
-    assert sorted([*listed, *former[1].replace("\n", " ").split(", ")]) == sorted(COMMANDS)
+    assert sorted(listed) == sorted(COMMANDS)
     assert actual.startswith("This chat\n  status ")
     assert max(len(line) for line in actual.splitlines() if line.startswith("  ")) <= 96
 
@@ -154,8 +153,8 @@ def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
 def test_results_are_listed_with_the_variables_for_bind_to_name(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t double\nUse double with n=4")
 
-    listed = run_command(shell, "vars", capsys)
-    name = listed.split()[0]
+    listed = run_command(shell, "tools", capsys)
+    name = listed.partition("\n\n")[2].split()[0]
 
     assert "result: " in listed
     assert "eight" in run_command(shell, f"bind {name} eight", capsys)
@@ -170,7 +169,7 @@ def test_the_model_keeps_notes_only_where_a_cell_says_so(shell: Any, capsys: pyt
 
     shell.run_cell("%%chat -q -t double\nHello")
     assert shell.run_cell("%%chat -q -t nbtool:notes -o noted\nKeep a note").success
-    assert shell.run_cell("%%chat -q -T nbtool:notes\nNo more notes").success
+    assert shell.run_cell("%%chat -q -t !nbtool:notes\nNo more notes").success
 
     assert [record.status for record in shell.user_ns["noted"].calls] == ["ok", "ok"]
     assert "buy tea" in shell.user_ns["noted"].calls[1].shown
@@ -181,7 +180,7 @@ def test_the_model_keeps_notes_only_where_a_cell_says_so(shell: Any, capsys: pyt
         True,
         False,
     ]
-    assert "todo" in run_command(shell, "vars", capsys)
+    assert "todo" in run_command(shell, "tools", capsys)
 
 
 @pytest.mark.parametrize(

@@ -167,23 +167,14 @@ def test_approve_and_wait_attaches_the_thread_of_the_cell(shell: Any, capsys: py
     assert parking.threads == [threading.main_thread()]
 
 
-def test_waiting_for_a_turn_that_waits_for_you_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    parking, turn = park_turn(shell)
-
-    assert f"%chat approve {parking.waiting[:12]}" in run_command(shell, "wait", capsys)
-    turn.abort()
-    wait_end(turn)
-    assert "%chat approve" not in run_command(shell, "wait", capsys)
-
-
 def test_cancel_stops_a_parked_turn_and_the_chat_is_free_again(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     _, turn = park_turn(shell)
     refused = shell.run_cell("%%chat -q\nAnd now?")
 
     assert not refused.success
-    assert run_command(shell, "cancel", capsys) == "Stopped.\n"
+    assert run_command(shell, "stop", capsys) == "Stopped.\n"
     assert (turn.status, turn.calls[0].status) == ("cancelled", "cancelled")
-    assert "Stopped" not in run_command(shell, "cancel", capsys)
+    assert "Stopped" not in run_command(shell, "stop", capsys)
 
 
 def test_a_parked_turn_is_not_thrown_away_by_a_new_conversation(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,18 +185,6 @@ def test_a_parked_turn_is_not_thrown_away_by_a_new_conversation(shell: Any, caps
     actual = capsys.readouterr()
     assert "%chat approve" in actual.out + actual.err
     turn.abort()
-
-
-def test_wait_right_after_a_decision_waits_for_the_turn_and_not_for_the_person(
-    shell: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parking, turn = park_turn(shell)
-
-    parking.chat.approvals.decide(parking.waiting, Approved())
-    actual = run_command(shell, "wait", capsys)
-
-    assert "has ended" in actual
-    assert turn.status == "completed"
 
 
 def test_reloading_stops_a_parked_turn_that_nobody_could_answer_any_more(shell: Any) -> None:

@@ -74,22 +74,22 @@ def test_a_switch_goes_by_number_or_by_turn(chat_shell: Any, capsys: pytest.Capt
     run_command(chat_shell, "branch", capsys)
     chat_shell.run_cell("%%chat -q\nTHREE")
 
-    assert run_command(chat_shell, "switch 1", capsys).startswith("Switched to turn 3 ")
+    assert run_command(chat_shell, "branch b1", capsys).startswith("Switched to turn 3 ")
     assert line(chat_shell) == ["one", "two", "three"]
-    run_command(chat_shell, "switch 2", capsys)
+    run_command(chat_shell, "branch b2", capsys)
     assert line(chat_shell) == ["one", "two", "THREE"]
-    run_command(chat_shell, f"switch {third}", capsys)
+    run_command(chat_shell, f"branch {third} --switch", capsys)
     assert line(chat_shell) == ["one", "two", "three"]
 
 
 def test_hidden_and_pinned_turns_are_marked_in_the_history(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     first, second, _ = ids(chat_shell)
 
-    run_command(chat_shell, f"hide {first}", capsys)
-    run_command(chat_shell, f"pin {second}", capsys)
+    chat_shell.run_cell(
+        f"import nbtool\nnbtool.chats()['main'].hide({first!r})\nnbtool.chats()['main'].pin({second!r})"
+    )
     history = run_command(chat_shell, "history", capsys)
-    run_command(chat_shell, f"unhide {first}", capsys)
-    run_command(chat_shell, f"unpin {second}", capsys)
+    chat_shell.run_cell(f"nbtool.chats()['main'].show({first!r})\nnbtool.chats()['main'].unpin({second!r})")
 
     assert "; hidden; one\n" in history
     assert "; pinned; two\n" in history
@@ -99,10 +99,10 @@ def test_hidden_and_pinned_turns_are_marked_in_the_history(chat_shell: Any, caps
 def test_a_deletion_is_undone(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     second = ids(chat_shell)[1]
 
-    assert "(2 in all)" in run_command(chat_shell, f"delete {second} --below", capsys)
+    chat_shell.run_cell(f"import nbtool\nnbtool.chats()['main'].delete({second!r}, below=True)")
     assert line(chat_shell) == ["one"]
     assert run_command(chat_shell, "undo", capsys) == "Restored 2 versions.\n"
-    run_command(chat_shell, f"delete {second}", capsys)
+    chat_shell.run_cell(f"nbtool.chats()['main'].delete({second!r})")
     assert line(chat_shell) == ["one", "three"]
     assert run_command(chat_shell, "undo", capsys) == "Restored 1 version.\n"
     assert line(chat_shell) == ["one", "two", "three"]
@@ -117,11 +117,9 @@ def test_other_versions_are_in_the_history(chat_shell: Any, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("command", "actual"),
     [
-        ("delete", "%chat delete takes one turn, and none was given."),
-        ("switch", "%chat switch takes one turn, and none was given."),
-        ("switch 9", "This chat has no branch 9: it has branch 1 only."),
-        ("hide a b", "%chat hide takes one turn, not 'a b'."),
-        ("pin nothing", "In this chat no turn begins with 'nothing'."),
+        ("branch b9", "This chat has no branch 9: it has branch 1 only."),
+        ("branch a b", "%chat branch takes one turn, not 'a b'."),
+        ("branch nothing", "In this chat no turn begins with 'nothing'."),
         ("undo", "Nothing was deleted, so there is nothing to undo."),
         ("undo one two", "%chat undo takes one turn, not 'one two'."),
     ],

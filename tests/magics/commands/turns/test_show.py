@@ -123,7 +123,7 @@ def test_a_deleted_turn_is_not_read_from_the_journal(
 ) -> None:
     assert output
     turn = chats(shell)["main"].tree.active_path[-1].turn.turn_id
-    run_command(shell, f"delete {turn}", capsys)
+    chats(shell)["main"].delete(turn)
     shell.run_cell(f"%chat show {turn}")
 
     assert "was deleted" in "".join(capsys.readouterr())

@@ -43,7 +43,7 @@ def test_a_turn_that_was_stopped_is_called_so(shell: Any, capsys: pytest.Capture
     parking = ParkingChat()
     shell.magics_manager.registry["ChatMagics"].chats["main"] = parking.chat
     turn = parking.park()
-    run_command(shell, "cancel", capsys)
+    run_command(shell, "stop", capsys)
 
     assert turn.status == "cancelled"
     assert "cancelled; Pay." in run_command(shell, "history", capsys)

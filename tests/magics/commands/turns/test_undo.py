@@ -105,7 +105,7 @@ def test_the_output_of_the_turn_says_what_was_put_back_and_offers_undo_while_any
 def test_undo_without_a_turn_undoes_what_was_done_last(
     shell: Any, changed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_command(shell, f"-c mine delete {changed}", capsys)
+    shell.run_cell(f"import nbtool\nnbtool.chats()['mine'].delete({changed!r})")
 
     assert run_command(shell, "-c mine undo", capsys).startswith("Restored ")
     assert shell.user_ns["df"] == [3]
