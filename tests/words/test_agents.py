@@ -110,7 +110,7 @@ def test_the_commands_and_refusals(page: Page, tmp_path: Path, snapshot: Snapsho
     page.run("%%chat -m acp:claude --option temperature=0\nHello.")
     page.run("%%chat -m acp:claude --dry-run\nHello.")
     page.run_unseen("%%chat -m acp:claude\nHello.")
-    page.run("%%chat --resume\n")
+    page.run("%%chat --rerun :resume\n")
     status = page.run_unseen("%chat status")
     page.texts["%chat status, in part"] = status[status.index("model ") : status.index("tools ")]
     (data_dir() / "agents.toml").write_text('[claude]\ncommand = "/nowhere/claude-agent-acp"\n')

@@ -15,7 +15,11 @@ from nbtool.tools.values.type_and_shape import describe
 from nbtool.wire.transport.client_pool import is_loopback
 from nbtool.wire.transport.traffic import totals
 
-FIRST = "First prompt to {host}. Sent: {parts}. `%%{magic} --dry-run` shows a request before it is sent."
+FIRST = "First prompt to {host}. Sent: {parts}."
+DRY_RUN = " `%%{magic} --dry-run` shows a request before it is sent."
+
+_agents: set[str] = set()
+"""The agents that this kernel has sent a prompt to."""
 
 MAX_NAMED = 8
 """How many variables, files and tools the line names; the others are counted."""
@@ -32,9 +36,18 @@ def first_departure_note(chat: Chat, turn: Turn, *, cells: int = 0, magic: str =
         host = chat.model.destination
     except NbtoolError:
         return ""  # the turn itself says why
-    if not host or _is_of_this_machine(host) or _had_prompt(host):
+    is_agent = chat.model.is_agent
+    if not host or (_had_agent(host) if is_agent else _is_of_this_machine(host) or _had_prompt(host)):
         return ""
-    return FIRST.format(host=one_line(host, 100), parts="; ".join(_parts(chat, turn, cells)), magic=magic)
+    text = FIRST.format(host=one_line(host, 100), parts="; ".join(_parts(chat, turn, cells)))
+    return text if is_agent else text + DRY_RUN.format(magic=magic)
+
+
+def _had_agent(name: str) -> bool:
+    """Whether this kernel has sent a prompt to an agent before; where that sends it is the agent's own setting."""
+    had_prompt = name in _agents
+    _agents.add(name)
+    return had_prompt
 
 
 def _is_of_this_machine(host: str) -> bool:

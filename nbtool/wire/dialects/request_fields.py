@@ -37,7 +37,7 @@ MESSAGES = Origin("the conversation", "Write it in the prompt, or in `attach=`."
 SYSTEM = Origin("the system text", "Set it with `--system TEXT`, or `Chat(system=…)`.")
 TOOLS = Origin("the tools", "Use `-t NAME`, or `Chat(tools=[…])`; for tools of the provider, `provider_tools`.")
 TOOL_CHOICE = Origin("the tools that may be called", "A plugin sets `request.tool_choice` in `on_before_request`.")
-STREAM = Origin("the setting of streaming", "Use `--no-stream`, or `TurnSettings(stream=False)`.")
+STREAM = Origin("the setting of streaming", "Use `--set stream=false`, or `TurnSettings(stream=False)`.")
 USAGE = Origin("what is counted", "Leave it out; a server that refuses it has the ability `no_stream_options`.")
 UPLOADS = Origin("the attached files", "Attach them with `-a PATH`, or `attach=`.")
 

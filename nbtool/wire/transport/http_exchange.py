@@ -37,7 +37,7 @@ DRAIN_SECONDS = 0.05
 """Seconds to wait for the end of the body after the end of the reply, so that the connection can be reused."""
 
 _RETRY_FIX = "Send it again."
-_NO_STREAM_FIX = "Send it again with `--no-stream`: some servers report errors only without streaming."
+_NO_STREAM_FIX = "Send it again with `--set stream=false`: some servers report errors only without streaming."
 
 
 class Retryable(Exception):
