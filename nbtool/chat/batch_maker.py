@@ -23,6 +23,7 @@ from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex, read_versions
 from nbtool.chat.batch.finished_results import FinishedResults
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, find_caller, warn_caller
+from nbtool.chat.batch.rate_limiter import RateLimiter, limiter_of
 from nbtool.chat.batch.running_prompts import PromptClaim
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
@@ -87,11 +88,12 @@ class BatchMaker:
         self.arguments = {"as_": as_, "options": options, "approver": approver or chat.approver}
         self.settings = settings or TurnSettings()
         self._key_seconds, self._caller, self._has_warned = 0.0, find_caller(), False
-        self._backoff, self.chat = backoff or SharedBackoff(self.plan.per_minute), chat.fork()
+        self.chat = chat.fork()
         own, recorder = self.chat, chat.recorder
         if self.plan.tools is not None:
             own.tools = Toolset("chat", self.plan.tools)
         first = self._compose_first(as_=as_, options=options, settings=settings)
+        self._backoff = backoff or SharedBackoff(self.plan.per_minute, limiter=_find_limiter(own.model))
         self._inputs = own.inputs_of(first, {**chat.options, **(options or {})})
         if self.plan.executor:
             own.tools = Toolset("chat", [ExecutorTools(own.tools, self.plan.executor)])
@@ -310,6 +312,15 @@ class BatchMaker:
             return earlier
         answered = {key: turn for key, turn in earlier.answered.items() if self.key.is_sound(turn.log)}
         return EarlierTurns(answered, earlier.continued)
+
+
+def _find_limiter(model: Model) -> RateLimiter | None:
+    """Return what knows the limits of the model's connection; None for an endpoint of the user's own."""
+    try:
+        endpoint = model.endpoint()
+    except MissingKey:  # workers may have one
+        return None
+    return limiter_of(endpoint.native) if isinstance(endpoint, FallbackEndpoint) else None
 
 
 def _read_turns(turn_ids: Mapping[str, str]) -> Mapping[str, Sequence[Sequence[Event]]]:

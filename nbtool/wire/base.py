@@ -156,6 +156,14 @@ class Retries(Protocol):
         """Wait before a request is sent again; also, with 0, where it was changed after a refusal."""
 
 
+@runtime_checkable
+class LimitObserver(Protocol):
+    """Retries that read which limits a provider reports in the headers of its answers."""
+
+    def note_headers(self, host: str, model: str, headers: Mapping[str, str]) -> None:
+        """Read the headers of an answer of a model of a host, also of a refusal."""
+
+
 class Endpoint(Protocol):
     """A model behind a wire, or a test double of one."""
 

@@ -88,6 +88,7 @@ from nbtool.wire.dialects.usage_fields import MAX_MODEL_NAME, CumulativeUsage, c
 from nbtool.wire.endpoints.model_endpoint import provider_of
 from nbtool.wire.endpoints.reply_cost import other_model_notice
 from nbtool.wire.framing.provider_errors import error_from_response
+from nbtool.wire.framing.retry_delay import seconds_of
 from nbtool.wire.framing.value_types import require_object, require_objects
 from nbtool.wire.prompted.bare_calls import find_bare_calls, starts_like_call
 from nbtool.wire.prompted.call_json import match_tool_name
@@ -410,6 +411,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
         lambda text: (is_any_in(("\0a\0b\0",), text), normalized_words(text), list(result_rows(f"[{text}"))),
         [*JSON, *HTML, "b'", "T", ".0", " 00:00:00", "nan", "1e5"],
     ),
+    "delay of a header": (lambda text: seconds_of(text, 0.0), ["1", "9", ".", "e", "d", "h", "m", "s", "ms", " "]),
     "error of a line of a batch": (lambda text: error_of_line({"message": text, "code": text}, "here"), JSON),
     "excerpt of a text": (
         lambda text: (excerpt(text, 10, 200), single_line(text), escape(text), line_html(text)),

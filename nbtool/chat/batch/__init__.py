@@ -9,6 +9,7 @@ turn_facts.py       what the turn of an answer says of its calls
 running_prompts.py  which prompts maps are sending now
 claim_file.py       which ones the maps of other processes are sending
 shared_backoff.py   the delays that all requests of a map share: a busy provider, a limit per minute
+rate_limiter.py     what a connection may send: requests and tokens, as its provider reports them
 prompt_retries.py   the retries of one prompt: of a refused request, of a turn whose reply broke off
 finished_results.py which results of calls are kept
 streamed_map.py     any number of prompts in constant memory, a chunk at a time
@@ -19,6 +20,7 @@ progress.py         how that is shown: a view of the front end, or a line
 settings.py         concurrency, retries, budget, and where the turns run
 earlier_maps/       what earlier maps have left in the journal, and what is done with it
 sinks/              where the answers of a streamed map go: a file or a function
+provider/           batches of the provider, at a lower price
 remote/             whole turns on a Dask cluster or in a pool of processes
 """
 

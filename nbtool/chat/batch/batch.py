@@ -295,6 +295,7 @@ class Batch:
             except NbtoolError as error:
                 return self._answer(one, error=error)
             await self._wait_for(turn)
+            retries.end()
             if self._stopped or not retries.may_repeat_turn(turn.error):
                 break
             step = choose_step([turn, *earlier], self._driver.free_tools)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nbtool.chain.hooks import ReplyContext, RequestContext
+from nbtool.chain.request_size import text_size
+from nbtool.chat.batch.rate_limiter import Cost
 from nbtool.chat.batch.shared_backoff import MAX_WAIT_SECONDS, SharedBackoff
 from nbtool.errors import ConnectionFailed, ProviderError, RateLimited, ServerOverloaded, TimedOut, WireError
 from nbtool.wire.framing.provider_errors import is_out_of_credit
+from nbtool.wire.framing.rate_limits import parse_rate_limits
 
 TRANSIENT_ERRORS = (RateLimited, ServerOverloaded, TimedOut, ConnectionFailed)
 """Errors that may not occur again on a retry."""
@@ -28,15 +33,39 @@ class PromptRetries:
         self._used = 0  # by earlier turns, for the reply that is waited for
         self._resent = 0  # in the present turn, for the same reply
         self._delay = 0.0
+        self._chars, self._number = 0, 0  # of the request that was sent last; 0 is one of another connection
+        self._cost: Cost | None = None
 
-    async def on_before_request(self, _: RequestContext) -> None:
+    async def on_before_request(self, request: RequestContext) -> None:
         """Wait until the request may be sent."""
         seconds, self._delay = self._delay, 0.0
-        await self._backoff.wait(seconds)
+        turn, limiter = request.turn, self._backoff.limiter
+        self._cost = None
+        if limiter.counts(turn.host, turn.model):
+            self._chars = text_size(request.prompt()) if limiter.counts_tokens else 0
+            self._cost = limiter.estimate(self._chars)
+        await self._send(seconds)
 
-    def on_after_request(self, _: ReplyContext) -> None:
-        """Allow the same number for the next reply."""
+    def on_after_request(self, reply: ReplyContext) -> None:
+        """Allow the same number for the next reply, and learn what this one has used."""
         self._used = self._resent = 0
+        if self._cost and self._backoff.limiter.counts(reply.turn.host, reply.turn.model):
+            self._backoff.limiter.learn(self._chars, reply.reply.usage)
+        self.end()
+
+    def note_headers(self, host: str, model: str, headers: Mapping[str, str]) -> None:
+        """Read which limits the provider reports; those of another connection say nothing of this one."""
+        if self._number and self._backoff.limiter.counts(host, model):
+            self._backoff.limiter.report(self._number, parse_rate_limits(headers))
+
+    def end(self) -> None:
+        """Note that no request is under way."""
+        self._backoff.limiter.release(self._number)
+        self._number = 0
+
+    async def _send(self, seconds: float) -> None:
+        self.end()
+        self._number = await self._backoff.wait(seconds, self._cost)
 
     def delay_after(self, error: WireError, attempt: int) -> float | None:
         """Return the seconds before a request is sent again; None if it is not: the other prompts wait all the same."""
@@ -48,7 +77,7 @@ class PromptRetries:
 
     async def wait(self, seconds: float) -> None:
         """Wait before a request is sent again."""
-        await self._backoff.wait(seconds)
+        await self._send(seconds)
 
     def may_repeat_turn(self, error: BaseException | None) -> bool:
         """Whether a turn that failed is repeated as a whole; its first request then waits as long as it should."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Self
 
+from nbtool.chat.batch.rate_limiter import Cost, RateLimiter
 from nbtool.clock import monotonic
 from nbtool.errors import ConnectionFailed, NbtoolError, ProviderError, RateLimited, ServerOverloaded, TimedOut
 from nbtool.wire.transport.retry import RetryPolicy
@@ -14,31 +14,32 @@ from nbtool.wire.transport.retry import RetryPolicy
 MAX_WAIT_SECONDS = 600.0
 """Longest Retry-After that is waited for, in seconds; with a longer one the error is returned instead."""
 
+LOOK_SECONDS = 0.5
+"""Longest wait for the limits of a connection before they are looked at again: an answer may have changed them."""
+
 BUSY_STATUSES = frozenset({503, 529})
 """Statuses from 500 on by which a server says that it is busy for everybody; with the others one request failed."""
 
 
-@dataclass(slots=True)
-class _Pause:
-    """When the provider is asked again, by the clock."""
-
-    until: float = 0.0
-
-
 class SharedBackoff:
-    """Delays the requests of all prompts while the provider is busy, and sends at most `per_minute` of them."""
+    """Delays the requests of all prompts while the provider is busy, and sends at most `per_minute` of them.
+
+    The `limiter` knows what the connection may send; all maps of the connection share it and its pauses.
+    """
 
     def __init__(
         self,
         per_minute: float | None = None,
         *,
+        limiter: RateLimiter | None = None,
         delays: RetryPolicy = RetryPolicy(),  # noqa: B008 - it is immutable
         clock: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._interval = 60.0 / per_minute if per_minute else 0.0
         self._delays, self._clock, self._sleep = delays, clock, sleep
-        self._pause = _Pause()
+        self.limiter = limiter or RateLimiter(clock=clock)
+        self._pause = self.limiter.pause
         self._next = 0.0
         self._lock = asyncio.Lock()  # first come, first served
 
@@ -47,15 +48,14 @@ class SharedBackoff:
 
         Its first request waits too: the chunk before may have sent its last one just now, in another process.
         """
-        other = type(self)(per_minute, delays=self._delays, clock=self._clock, sleep=self._sleep)
-        other._pause = self._pause
+        other = type(self)(per_minute, limiter=self.limiter, delays=self._delays, clock=self._clock, sleep=self._sleep)
         other._next = self._clock() + other._interval
         return other
 
     @property
     def remaining(self) -> float:
-        """Seconds until the provider is asked again."""
-        return max(0.0, self._pause.until - self._clock())
+        """Seconds until the provider is asked again, as far as is known."""
+        return max(0.0, self._pause.until - self._clock(), self.limiter.delay(Cost()))
 
     def pause(self, seconds: float) -> None:
         """Delay all requests for so many seconds; the longest delay applies."""
@@ -74,14 +74,20 @@ class SharedBackoff:
             self.pause(delay)
         return delay
 
-    async def wait(self, seconds: float = 0.0) -> None:
-        """Wait so many seconds, and then until the next request may be sent."""
+    async def wait(self, seconds: float = 0.0, cost: Cost | None = None) -> int:
+        """Wait so many seconds, and then until the next request may be sent; return its number at the limiter.
+
+        One without a `cost` is of another connection, and has none.
+        """
         if seconds > 0:
             await self._sleep(seconds)
         async with self._lock:
-            while (left := max(self._pause.until, self._next) - self._clock()) > 0:
+            while (left := max(self._pause.until, self._next) - self._clock()) > 0 or (
+                cost and (left := min(self.limiter.delay(cost), LOOK_SECONDS)) > 0
+            ):
                 await self._sleep(left)
             self._next = self._clock() + self._interval
+            return self.limiter.admit(cost) if cost else 0
 
 
 def _concerns_all(error: NbtoolError) -> bool:

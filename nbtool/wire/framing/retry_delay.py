@@ -46,25 +46,26 @@ def until_reset(headers: Mapping[str, str], *, now: float | None = None) -> floa
     `x-ratelimit-reset` in milliseconds since the epoch, others in seconds.
     """
     now = time.time() if now is None else now
-    delays: list[float] = []
+    delays: list[float | None] = []
     for prefix in ("x-ratelimit-", "llm_provider-x-ratelimit-"):
         for limit_name in ("", "-requests", "-tokens"):
             if headers.get(f"{prefix}remaining{limit_name}", "").strip() == "0":
-                delays += _seconds_of(headers.get(f"{prefix}reset{limit_name}", "").strip(), now)
-    return max(delays, default=None)
+                delays.append(seconds_of(headers.get(f"{prefix}reset{limit_name}", "").strip(), now))
+    return max((one for one in delays if one is not None), default=None)
 
 
-def _seconds_of(text: str, now: float) -> list[float]:
+def seconds_of(text: str, now: float) -> float | None:
+    """Return the seconds of a duration (`6m0s`), a number, or until a time since the epoch; None for anything else."""
     try:
         number = float(text)
     except ValueError:
         match = _DURATION.fullmatch(text)
         parts = match.groups() if match and text else ()
-        return [sum(float(part or 0) * unit for part, unit in zip(parts, _IN_SECONDS, strict=True))] if parts else []
+        return sum(float(part or 0) * unit for part, unit in zip(parts, _IN_SECONDS, strict=True)) if parts else None
     if number > 1e11:
         number /= 1000
     seconds = number - now if number > 1e9 else number
-    return [max(0.0, seconds)] if math.isfinite(seconds) else []
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def delay_in_error(payload: Any) -> float | None:
@@ -74,7 +75,7 @@ def delay_in_error(payload: Any) -> float | None:
     details = error.get("details") if isinstance(error, dict) else None
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, dict) and str(detail.get("@type")).endswith("google.rpc.RetryInfo"):
-            return next(iter(_seconds_of(str(detail.get("retryDelay") or ""), time.time())), None)
+            return seconds_of(str(detail.get("retryDelay") or ""), time.time())
     return None
 
 

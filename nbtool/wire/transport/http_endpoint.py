@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nbtool.errors import AuthenticationFailed, BadUsage, IncompleteReply, MissingKey, WireError
 from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
 from nbtool.server_url import ServerUrl, parse_server_url
-from nbtool.wire.base import Decoder, Prompt, Request, Retries, Target, Wire
+from nbtool.wire.base import Decoder, LimitObserver, Prompt, Request, Retries, Target, Wire
 from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.framing.redaction import redact_error
 from nbtool.wire.providers.connection import Connection, auth_header
@@ -175,7 +175,12 @@ class HttpEndpoint:
             content,
             self.authorization(key),
             self.max_reply_bytes,
+            self._note_headers,
         )
+
+    def _note_headers(self, headers: Mapping[str, str]) -> None:
+        if isinstance(self.retries, LimitObserver):
+            self.retries.note_headers(self.host, self.model, headers)
 
     def _sanitized(self, error: WireError) -> WireError:
         """Return the error with its source, and without what gives access to the server."""

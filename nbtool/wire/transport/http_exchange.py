@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -61,6 +61,7 @@ class HttpExchange:
     content: bytes
     authorization: Authorization
     max_bytes: int
+    note_headers: Callable[[Mapping[str, str]], None] = lambda _: None
 
     async def batches(self) -> AsyncGenerator[list[Delta], None]:
         """Send the request and yield the deltas of each chunk, none of them empty.
@@ -153,6 +154,7 @@ class HttpExchange:
         except (TimeoutError, httpx.HTTPError, ssl.SSLError) as error:  # httpx passes on alerts of TLS 1.3
             raise self._connect_failure(error, deadline.limit) from None
         try:
+            self.note_headers(response.headers)
             if response.status_code >= 300:
                 refusal, can_retry = await read_error(response, self.label)
                 raise Retryable(refusal) if can_retry else refusal

@@ -85,11 +85,13 @@ async def fetch_json(endpoint: HttpEndpoint, request: ServerRequest, *, creates:
     return await _exchange(endpoint, request, read, MAX_ANSWER, creates=creates)
 
 
-async def download(endpoint: HttpEndpoint, request: ServerRequest, file: BinaryIO) -> None:
+async def download(
+    endpoint: HttpEndpoint, request: ServerRequest, file: BinaryIO, *, max_bytes: int = MAX_FILE
+) -> None:
     """Write the body of an answer to a file, from its start.
 
     Raises:
-        nbtool.errors.WireError: it was refused, broke off, or is larger than `MAX_FILE`.
+        nbtool.errors.WireError: it was refused, broke off, or is larger than `max_bytes`.
     """
 
     async def read(body: Body) -> None:
@@ -98,7 +100,7 @@ async def download(endpoint: HttpEndpoint, request: ServerRequest, file: BinaryI
         async for chunk in body:
             file.write(chunk)
 
-    await _exchange(endpoint, request, read, MAX_FILE)
+    await _exchange(endpoint, request, read, max_bytes)
 
 
 def _parse_object(content: bytes, label: str) -> dict[str, Any]:

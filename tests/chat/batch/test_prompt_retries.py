@@ -205,7 +205,7 @@ def test_every_request_counts_for_the_limit_of_a_minute() -> None:
 def test_the_limit_of_a_minute_is_a_setting_of_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float | None] = []
 
-    def make(per_minute: float | None = None) -> SharedBackoff:
+    def make(per_minute: float | None = None, **_: object) -> SharedBackoff:
         limits.append(per_minute)
         return SharedBackoff()
 

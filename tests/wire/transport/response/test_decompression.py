@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 
@@ -25,6 +26,7 @@ from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from nbtool.wire.transport.models import default_model, model_list
 from nbtool.wire.transport.response.decompression import CHUNK_BYTES, MAX_MEMBERS, BodyReader
 from nbtool.wire.transport.retry import RetryPolicy, Timeouts
+from nbtool.wire.transport.server_requests import ServerRequest, download
 from nbtool.wire.transport.web_pages.page_fetch import Fetcher
 from tests.chaos import ChaosServer, Repeat, Step, head, serve
 from tests.wire.process_state import close_clients
@@ -76,6 +78,17 @@ def list_models(server: ChaosServer) -> None:
     asyncio.run(ask())
 
 
+def download_results(server: ChaosServer) -> None:
+    async def load() -> None:
+        try:
+            with TemporaryFile() as file:
+                await download(endpoint(server), ServerRequest("GET", "/files/f/content"), file, max_bytes=BOUND)
+        finally:
+            await close_clients()
+
+    asyncio.run(load())
+
+
 def fetch_page(server: ChaosServer) -> None:
     async def here(_host: str, _port: int) -> list[str]:
         return ["127.0.0.1"]
@@ -95,6 +108,7 @@ PLACES: dict[str, tuple[Callable[[ChaosServer], None], int]] = {
     "wire/transport/http_exchange.py:batches": (read_reply, 200),
     "wire/transport/errors/error_body.py:_read_error_body": (read_reply, 400),
     "wire/transport/models/model_list.py:_request_list": (list_models, 200),
+    "wire/transport/server_requests.py:_opened": (download_results, 200),
     "wire/transport/web_pages/page_fetch.py:_request": (fetch_page, 200),
     "wire/transport/models/default_model.py:_first_model": (find_first_model, 200),
 }
