@@ -320,7 +320,7 @@ def _find_limiter(model: Model) -> RateLimiter | None:
         endpoint = model.endpoint()
     except MissingKey:  # workers may have one
         return None
-    return limiter_of(endpoint.native) if isinstance(endpoint, FallbackEndpoint) else None
+    return limiter_of(endpoint.native) if isinstance(endpoint, AdaptiveEndpoint) else None
 
 
 def _read_turns(turn_ids: Mapping[str, str]) -> Mapping[str, Sequence[Sequence[Event]]]:

@@ -52,8 +52,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "tools/tool.py": {"str(error).replace": "the words of an error in one line, for a person"},
     "wire/agents/transcript.py": {"ENDING": "a mark of ours that stands in a text of others is taken apart"},
     "wire/agents/session.py": {"removesuffix": "a full stop of the agent is not written twice"},
-    "wire/prompted/bare_calls.py": {"_ACTION": OF_MODELS},
-    "wire/prompted/suspected_calls/labelled_lines.py": {"_ACTION": OF_MODELS},
+    "wire/prompted/forms/labelled_lines.py": {"_ACTION": OF_MODELS},
     "wire/transport/errors/connection_errors.py": {"407": "httpx gives a proxy's status in its text alone"},
     "js/rich/approval/validate.ts": {".exec(error)": "a validator's words, made shorter"},
 }

@@ -12,7 +12,7 @@ from typing import Any
 
 import nbtool
 from nbtool.wire.framing.provider_errors import MAX_CODE, MAX_MESSAGE
-from nbtool.wire.prompted.bare_calls import MAX_START_CHARS
+from nbtool.wire.prompted.forms.literal_calls import MAX_START_CHARS
 from nbtool.wire.prompted.model_formats import MAX_END_CHARS
 from nbtool.wire.prompted.own_fence import MAX_DECORATION
 
@@ -29,7 +29,7 @@ MATCHED = {
 """Patterns that are never searched with, though their names stand alone somewhere."""
 
 BOUNDED = {
-    "nbtool.wire.prompted.bare_calls._CALL_START": MAX_START_CHARS,
+    "nbtool.wire.prompted.forms.literal_calls._REPLY_START": MAX_START_CHARS,
     "nbtool.wire.prompted.model_formats._END_TOKENS": MAX_END_CHARS,
     "nbtool.practice.plan.FAILURE_TEXT": 80,
     "nbtool.wire.endpoints.refused_fields._REFUSED_THINKING": MAX_CODE + MAX_MESSAGE + 100,

@@ -90,14 +90,14 @@ from nbtool.wire.endpoints.reply_cost import other_model_notice
 from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.framing.retry_delay import seconds_of
 from nbtool.wire.framing.value_types import require_object, require_objects
-from nbtool.wire.prompted.bare_calls import find_bare_calls, starts_like_call
 from nbtool.wire.prompted.call_json import match_tool_name
 from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
+from nbtool.wire.prompted.forms.literal_calls import starts_like_call
+from nbtool.wire.prompted.forms.table import find_bare_calls, find_other_forms
 from nbtool.wire.prompted.instructions import escape, render_results
 from nbtool.wire.prompted.json_tokens import split_values
 from nbtool.wire.prompted.own_fence import find_own_blocks
 from nbtool.wire.prompted.reading import RunningForms, read_text
-from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from nbtool.wire.prompted.written_calls import find_written_calls
 from nbtool.wire.providers.env_file import read_env_file
 from nbtool.wire.providers.google import vertex_url

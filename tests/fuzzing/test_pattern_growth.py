@@ -8,7 +8,7 @@ import pytest
 
 from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.prompted import own_fence
-from nbtool.wire.prompted.suspected_calls import labelled_lines, literal_calls, marked_blocks
+from nbtool.wire.prompted.forms import labelled_lines, literal_calls, marked_blocks
 from tests.cpu_time import run_within
 from tests.fuzzing.patterns import BOUNDED, example_of, is_searched, use
 from tests.fuzzing.test_growth import FOUND, Read

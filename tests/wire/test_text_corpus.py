@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from nbtool.errors import InvalidArguments
+from nbtool.wire.prompted.forms.marked_blocks import find_marked_blocks
 from nbtool.wire.prompted.json_repair import parse_object, parse_value
-from nbtool.wire.prompted.marked_blocks import MarkdownPlace, find_marked_blocks
+from nbtool.wire.prompted.markdown_place import MarkdownPlace
 from nbtool.wire.prompted.model_formats import DELIMITERS
 from nbtool.wire.prompted.prompted_wire import parse_calls
 from nbtool.wire.prompted.reading import RunningForms

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.wire.prompted.json_repair import parse_object
+from nbtool.wire.prompted.json_repair import parse_object, parse_values
 
 NAME_KEYS = ("tool_name", "function_name", "name", "tool", "function")
 ARGUMENT_KEYS = ("arguments", "args", "parameters", "params", "input")
@@ -48,6 +48,17 @@ class ParsedCall:
     def all_repairs(self) -> tuple[str, ...]:
         """Return the names of the repairs."""
         return ("missing arguments", *self.repairs) if self.lacks_arguments else self.repairs
+
+
+def parse_json_calls(text: str) -> tuple[ParsedCall, ...] | None:
+    """Parse JSON values without marks as calls; None if one of them is not a call."""
+    calls: list[ParsedCall] = []
+    for value in parse_values(text) or ():
+        found = parse_call_value(value.value, is_delimited=False, repairs=value.repairs)
+        if not found:
+            return None
+        calls += found
+    return tuple(calls) or None
 
 
 def parse_call_value(value: Any, *, is_delimited: bool, repairs: tuple[str, ...] = ()) -> list[ParsedCall] | None:

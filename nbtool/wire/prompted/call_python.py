@@ -7,12 +7,15 @@ import re
 import warnings
 from typing import Any
 
+from nbtool.wire.prompted.call_json import ParsedCall
+
 MAX_LENGTH = 256 * 1024
 """Maximum characters of one list of calls."""
 MAX_DEPTH = 64
 """Maximum nesting of brackets in one list of calls."""
 
-_STARTS = re.compile(r"\[\s*[^\W\d]\w*(?:\.[^\W\d]\w*)*\s*\(")
+LIST_START = r"\[\s*[^\W\d]\w*(?:\.[^\W\d]\w*)*\s*\("
+_STARTS = re.compile(LIST_START)
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*(?:"""|\Z)|"[^"\\\n]*(?:\\.[^"\\\n]*)*(?:"|\Z)?|'
     r"'[^'\\\n]*(?:\\.[^'\\\n]*)*(?:'|\Z)?|[()\[\]{}]",
@@ -43,7 +46,7 @@ def end_of_call_list(text: str, start: int) -> int:
     return -1
 
 
-def parse_python_calls(text: str) -> list[tuple[str, dict[str, Any]]] | None:
+def parse_python_calls(text: str) -> tuple[ParsedCall, ...] | None:
     """Parse a list of calls, or a single call, with keyword arguments that are literals.
 
     Several calls may also be without the list's brackets, or each in quotes.
@@ -57,7 +60,7 @@ def parse_python_calls(text: str) -> list[tuple[str, dict[str, Any]]] | None:
             warnings.simplefilter("ignore")  # an unknown escape in a model's string is not worth a warning
             body = ast.parse(source, mode="eval").body
         nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
-        return [_read_call(_strip_quotes(node)) for node in nodes] or None
+        return tuple(_read_call(_strip_quotes(node)) for node in nodes) or None
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
 
@@ -77,7 +80,7 @@ def _strip_quotes(node: ast.expr) -> ast.expr:
     return node
 
 
-def _read_call(node: ast.expr) -> tuple[str, dict[str, Any]]:
+def _read_call(node: ast.expr) -> ParsedCall:
     if not isinstance(node, ast.Call) or node.args:
         raise ValueError("a call with named arguments is expected")
     arguments: dict[str, Any] = {}
@@ -85,7 +88,7 @@ def _read_call(node: ast.expr) -> tuple[str, dict[str, Any]]:
         if keyword.arg is None or keyword.arg in arguments:
             raise ValueError("every argument has one name")
         arguments[keyword.arg] = _read_value(keyword.value)
-    return _read_name(node.func), arguments
+    return ParsedCall(_read_name(node.func), arguments)
 
 
 def _read_name(node: ast.expr) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from nbtool.wire.prompted.forms.table import FORMS, LABELS
 from nbtool.wire.prompted.model_formats import DELIMITERS, Delimiter, openers_pattern
 from nbtool.wire.prompted.tool_names import MAX_NAMES, names_alternation
 
@@ -14,10 +15,6 @@ MAX_LINE_START = 120
 _NO_WORD = "\x00"
 """A word that no text of a model contains."""
 
-_LABELS = (
-    "action", "tool", "function", "call", "calling", "invoke", "invoking", "using", "use", "name", "api", "command",
-    "functions.",
-)  # fmt: skip
 _CODE_LANGUAGES = (
     r"python\d?|py|ipython|pycon|sql|bash|sh|shell|console|r|julia|javascript|js|typescript|ts|java|c|cpp|c\+\+|go|rust|css"
     r"|latex|tex|diff|toml|ini|csv|mermaid|dockerfile|makefile"
@@ -42,9 +39,9 @@ class CallStarts:
         sorted_names = tuple(sorted(names or ())[:MAX_NAMES])
         self._line_starts, self._starts = _start_patterns(self._word, sorted_names, self.openers.pattern)
         ends = (self._word, "to=", *sorted_names)  # a name at the end of a line may begin a call too
-        self._ends, self._beginnings = _prefixes(ends), _prefixes((*_LABELS, *ends))
+        self._ends, self._beginnings = _prefixes(ends), _prefixes((*LABELS, *ends))
         self._longest_end = max(map(len, ends))
-        self._words = frozenset(map(_comparable, (*_LABELS, *ends)))
+        self._words = frozenset(map(_comparable, (*LABELS, *ends)))
         self._marks = re.compile(rf"[{re.escape(_MARKS)}]|{re.escape(self._word)}|to=", re.IGNORECASE)
         self._call = re.compile(rf"(?:functions\.)?(?:{names_alternation(frozenset(sorted_names)) or '(?!)'})\s*\(")
 
@@ -114,23 +111,16 @@ def _comparable(text: str) -> str:
 def _start_patterns(word: str, names: tuple[str, ...], openers: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of a line that begins like a call, and of everything in a line that may begin one."""
     own = names_alternation(frozenset(names)) or r"(?!)"
-    labels = "|".join(map(re.escape, _LABELS))
-    beginning = r"[ \t>*#-]*+"
     line_starts = (
         rf"[ \t>]*(?:`{{3,}}|~{{3,}})(?![ \t]*(?:{_CODE_LANGUAGES})[ \t]*\r?\n)",
-        r"[ \t]*(?:[{\[]|'{3}|\"{3})",
-        rf"{beginning}(?:{labels})[\w \t]*\*{{0,2}}[ \t]*[:=(`]",
-        rf"{beginning}(?:(?:{labels})[ \t:]+)?[\"'`*]{{0,4}}(?:functions\.)?(?:{own})[\"'`*]*[ \t]*"
-        r"(?:[:({,]|\r?\n|$|with\b)",
+        r"[ \t]*(?:'{3}|\"{3})",
+        *(form.begins_line for form in FORMS if form.begins_line),
     )
     starts = (
         rf"[`'\"<\[({{*_~|]{{0,8}}{re.escape(word)}",
-        r"[{\[]\s*[{\"'“]",
-        rf"\[\s*(?:functions\.)?(?:{own})\s*\(",
-        openers,
-        rf"<(?:{own})\b",
-        rf"(?:functions\.)?(?:{own})[ \t]*\r?\n",
-        r"</?[\w:.-]*(?:tool|func|call|invoke|action|api|observation)",
-        r"<[|｜]|\bto=\w",  # noqa: RUF001 - as models write it
+        *(form.begins for form in FORMS if form.begins),
     )
-    return re.compile("|".join(line_starts), re.IGNORECASE), re.compile("|".join(starts), re.IGNORECASE)
+    line_pattern, pattern = (
+        "|".join(parts).replace("%names", own).replace("%openers", openers) for parts in (line_starts, starts)
+    )
+    return re.compile(line_pattern, re.IGNORECASE), re.compile(pattern, re.IGNORECASE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,7 +23,6 @@ PromptFormatName = Literal["json", "hermes", "pythonic"]
 """nbtool's fenced JSON, the tags of Hermes and Qwen, or the Python lists of Llama 4 and LFM2."""
 
 RESULT_TAG = "tool_result"
-_ABILITY = "prompted:"
 _PLAIN_FENCE = "tool_call"
 
 _RULES = """Rules:
@@ -44,14 +43,9 @@ class PromptFormat:
 
     @property
     def runs(self) -> RunningForms:
-        """Return the forms in which a call runs: behind the word of this chat, or without one in all known forms."""
-        if self.name == "hermes":
-            return RunningForms(marks=DELIMITERS)
-        if self.name == "pythonic":
-            return RunningForms(marks=DELIMITERS, bare=True)
-        if self.fence:
-            return RunningForms(word=self.word)
-        return RunningForms(marks=(Delimiter(f"```{self.word}\n", "```"), *DELIMITERS), bare=True)
+        """Return the forms in which a call runs; behind the word of a chat no other form does."""
+        row = _FORMATS[self.name]
+        return RunningForms(word=self.word) if row.has_word and self.fence else row.runs
 
     def tool_prompt(self, tools: Iterable[ToolSpec]) -> str:
         """Return the system text about the tools; it does not depend on their order."""
@@ -71,12 +65,7 @@ class PromptFormat:
 
     def render_call(self, name: str, arguments: str) -> str:
         """Format one call as the model is to write it; `arguments` is JSON text."""
-        if self.name == "pythonic" and (arguments_text := _call_as_python(name, arguments)):
-            return arguments_text
-        block = f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}'
-        if self.name == "json":
-            return f"```{self.word}\n{block}\n```"
-        return f"<tool_call>\n{block}\n</tool_call>"
+        return _FORMATS[self.name].render(self.word, name, arguments)
 
     @property
     def word(self) -> str:
@@ -86,12 +75,8 @@ class PromptFormat:
 
 def format_for(abilities: Iterable[str]) -> PromptFormatName:
     """Return the format for a model: that of its `prompted:…` ability, or nbtool's fenced JSON."""
-    for ability in sorted(abilities):
-        if ability == f"{_ABILITY}hermes":
-            return "hermes"
-        if ability == f"{_ABILITY}pythonic":
-            return "pythonic"
-    return "json"
+    wanted = set(abilities)
+    return next((name for name in _FORMATS if f"prompted:{name}" in wanted and name != "json"), "json")
 
 
 def arguments_json(call: ToolCall) -> str:
@@ -129,11 +114,44 @@ def _tool_json(tool: ToolSpec) -> str:
     return text.replace("</", "<\\/")
 
 
-def _call_as_python(name: str, arguments: str) -> str | None:
+def _in_fence(word: str, name: str, arguments: str) -> str:
+    return f"```{word}\n{_as_json(name, arguments)}\n```"
+
+
+def _in_tags(_word: str, name: str, arguments: str) -> str:
+    return f"<tool_call>\n{_as_json(name, arguments)}\n</tool_call>"
+
+
+def _as_json(name: str, arguments: str) -> str:
+    return f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}'
+
+
+def _as_python(word: str, name: str, arguments: str) -> str:
+    """Write a call as Python; one whose arguments Python cannot name in tags."""
     try:
         args = json.loads(arguments)
     except ValueError:
-        return None
+        args = None
     if not isinstance(args, dict) or not all(key.isidentifier() for key in args):
-        return None
+        return _in_tags(word, name, arguments)
     return f"[{name}({', '.join(f'{key}={value!r}' for key, value in args.items())})]"
+
+
+@dataclass(frozen=True, slots=True)
+class _FormatRow:
+    """How a call is written in a format, and the forms in which one runs; `has_word`: a chat may have its own mark."""
+
+    render: Callable[[str, str, str], str]
+    runs: RunningForms
+    has_word: bool = False
+
+
+_FORMATS: dict[PromptFormatName, _FormatRow] = {
+    "json": _FormatRow(
+        _in_fence,
+        RunningForms(marks=(Delimiter(f"```{_PLAIN_FENCE}\n", "```"), *DELIMITERS), bare=True),
+        has_word=True,
+    ),
+    "hermes": _FormatRow(_in_tags, RunningForms(marks=DELIMITERS)),
+    "pythonic": _FormatRow(_as_python, RunningForms(marks=DELIMITERS, bare=True)),
+}

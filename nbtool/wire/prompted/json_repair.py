@@ -20,7 +20,7 @@ from typing import Any
 
 from nbtool.errors import InvalidArguments
 from nbtool.text import count_of, shorten, with_article
-from nbtool.wire.prompted.json_tokens import BLANK, Token, find_end, is_closed_string, strip_fence, tokens
+from nbtool.wire.prompted.json_tokens import BLANK, Token, find_end, is_closed_string, split_values, strip_fence, tokens
 
 MAX_LENGTH = 4 * 1024 * 1024
 """Maximum characters of one object."""
@@ -86,6 +86,17 @@ def parse_value(text: str, *, is_closed: bool = False) -> RepairedJson:
         value, repairs = nested.value, [*repairs, "decoded twice", *nested.repairs]
     _check_finite(value)
     return RepairedJson(value, tuple(dict.fromkeys(repairs)))
+
+
+def parse_values(text: str, *, is_closed: bool = False) -> list[RepairedJson] | None:
+    """Parse consecutive JSON values; None if there is none, or one cannot be parsed (see `parse_object`)."""
+    values = split_values(text) or ([text] if is_closed else [])
+    if not values or (not is_closed and find_end(values[-1]) < 0):
+        return None
+    try:
+        return [parse_value(value, is_closed=is_closed) for value in values]
+    except InvalidArguments:
+        return None
 
 
 def _check_finite(value: Any) -> None:

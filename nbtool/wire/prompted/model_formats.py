@@ -12,6 +12,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,8 +20,8 @@ from typing import Any
 from nbtool.errors import InvalidArguments
 from nbtool.wire.prompted.call_json import ParsedCall, parse_call_value
 from nbtool.wire.prompted.call_python import parse_python_calls
-from nbtool.wire.prompted.json_repair import parse_value
-from nbtool.wire.prompted.json_tokens import BLANK, find_end, split_values, strip_fence
+from nbtool.wire.prompted.json_repair import parse_value, parse_values
+from nbtool.wire.prompted.json_tokens import BLANK, find_end, strip_fence
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def strip_end_tokens(text: str) -> str:
     return text[: match.start()] if match else text
 
 
-def parse_call_body(body: str, *, is_closed: bool = True, opener: str = "") -> list[ParsedCall] | None:
+def parse_call_body(body: str, *, is_closed: bool = True, opener: str = "") -> Sequence[ParsedCall] | None:
     """Parse the text between two marks.
 
     Return None if it cannot be parsed, and an empty list if it is not a call (a record, a definition). Without a
@@ -111,29 +112,16 @@ def parse_call_body(body: str, *, is_closed: bool = True, opener: str = "") -> l
     if "<arg_key>" in text or re.fullmatch(r"[^\W\d][\w.-]*", text):
         return _parse_argument_pairs(text)
     if text.startswith(("{", "[")):
-        return _parse_python_calls(text) or _parse_json_calls(text, is_closed)
-    return _parse_named_calls(text) or _parse_python_calls(text)
+        return parse_python_calls(text) or _parse_json_calls(text, is_closed)
+    return _parse_named_calls(text) or parse_python_calls(text)
 
 
 def _parse_json_calls(text: str, is_closed: bool) -> list[ParsedCall] | None:
-    values = split_values(text)
-    if not values:
-        values = [text] if is_closed else []
-    if not is_closed and (not values or find_end(values[-1]) < 0):
+    values = parse_values(text, is_closed=is_closed)
+    if values is None:
         return None
-    calls: list[ParsedCall] = []
-    for value_text in values:
-        try:
-            parsed = parse_value(value_text, is_closed=is_closed)
-        except InvalidArguments:
-            return None
-        calls.extend(parse_call_value(parsed.value, is_delimited=True, repairs=parsed.repairs) or ())
-    return calls if values else None
-
-
-def _parse_python_calls(text: str) -> list[ParsedCall] | None:
-    calls = parse_python_calls(text)
-    return [ParsedCall(name, args) for name, args in calls] if calls else None
+    parsed = (parse_call_value(value.value, is_delimited=True, repairs=value.repairs) for value in values)
+    return [call for calls in parsed for call in calls or ()]
 
 
 def _parse_function_tags(text: str) -> list[ParsedCall] | None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from nbtool.errors import BadUsage
 from nbtool.ids import new_id
 from nbtool.messages import ToolCall
-from nbtool.wire.prompted.bare_calls import find_bare_calls
 from nbtool.wire.prompted.call_json import ParsedCall, match_tools
-from nbtool.wire.prompted.marked_blocks import MarkdownPlace, find_marked_blocks
+from nbtool.wire.prompted.forms.marked_blocks import find_marked_blocks
+from nbtool.wire.prompted.forms.table import find_bare_calls
+from nbtool.wire.prompted.markdown_place import MarkdownPlace
 from nbtool.wire.prompted.model_formats import DELIMITERS
 from nbtool.wire.prompted.segments import CallBlock
 

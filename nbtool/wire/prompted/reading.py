@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nbtool.wire.prompted.bare_calls import find_bare_calls
 from nbtool.wire.prompted.call_json import ParsedCall, match_tools
-from nbtool.wire.prompted.marked_blocks import MarkdownPlace, find_marked_blocks
+from nbtool.wire.prompted.forms.marked_blocks import find_marked_blocks
+from nbtool.wire.prompted.forms.table import find_bare_calls, find_other_forms
+from nbtool.wire.prompted.markdown_place import MarkdownPlace
 from nbtool.wire.prompted.model_formats import Delimiter
 from nbtool.wire.prompted.own_fence import find_own_blocks
 from nbtool.wire.prompted.segments import CallBlock, CallSegment, MalformedReason, MalformedSegment, Piece, TextSegment
-from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 
 
 @dataclass(frozen=True, slots=True)

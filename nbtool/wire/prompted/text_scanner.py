@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from nbtool.wire.prompted.bare_calls import MAX_START_CHARS, starts_like_call
 from nbtool.wire.prompted.call_starts import MAX_LINE_START, CallStarts, code_fence_of
-from nbtool.wire.prompted.marked_blocks import MarkdownPlace, find_body_end
+from nbtool.wire.prompted.forms.literal_calls import MAX_START_CHARS, starts_like_call
+from nbtool.wire.prompted.forms.marked_blocks import find_body_end
+from nbtool.wire.prompted.markdown_place import MarkdownPlace
 from nbtool.wire.prompted.model_formats import Delimiter
 from nbtool.wire.prompted.reading import RunningForms, read_text
 from nbtool.wire.prompted.segments import MalformedSegment, PendingSegment, Piece, TextSegment, merge_text

@@ -7,12 +7,12 @@ import pytest
 from nbtool.events import CallDelta
 from nbtool.messages import ToolCall
 from nbtool.wire.prompted.call_starts import MAX_LINE_START
+from nbtool.wire.prompted.forms.marked_blocks import MAX_BODY_CHARS, MAX_PARTS
+from nbtool.wire.prompted.forms.searched_text import MAX_TRIES
+from nbtool.wire.prompted.forms.table import find_other_forms
 from nbtool.wire.prompted.own_fence import MAX_MARKS
 from nbtool.wire.prompted.prompted_wire import PIECE, PromptedWire
 from nbtool.wire.prompted.segments import MalformedSegment, TextSegment
-from nbtool.wire.prompted.suspected_calls.marked_blocks import MAX_BODY_CHARS, MAX_PARTS
-from nbtool.wire.prompted.suspected_calls.search import find_other_forms
-from nbtool.wire.prompted.suspected_calls.searched_text import MAX_TRIES
 from nbtool.wire.reply import CALLS_CEILING
 from tests.wire.prompted.model_texts import WORD
 from tests.wire.prompted.test_model_texts import names_of, scan, shown, source
@@ -24,7 +24,7 @@ SENTENCE = "The mark `[TOOL_CALLS]` is one of Mistral. "
 UNREAD = {
     "own marks": f"{WORD} " * MAX_MARKS + f'```{WORD}\n{{"name": "price", "arguments": {{}}}}\n```',
     "places of one form": "<|mark|> and words.\n\n" * MAX_TRIES + "<|mark|> price",
-    "blocks of one end": SENTENCE * 20 + "price " * (MAX_BODY_CHARS // 50),
+    "blocks of many characters": SENTENCE + "words " * (MAX_BODY_CHARS // 6) + SENTENCE * 2 + "price",
     "a place within another form": "<|mark|> and words.\n\n" * MAX_TRIES
     + "<tool_call>price<|mark|></tool_call>\nprice",
 }

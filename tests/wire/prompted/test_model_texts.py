@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbtool.wire.prompted.forms.table import find_other_forms
 from nbtool.wire.prompted.reading import RunningForms
 from nbtool.wire.prompted.segments import CallSegment, MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
-from nbtool.wire.prompted.suspected_calls.search import find_other_forms
 from nbtool.wire.prompted.text_scanner import TextScanner
 from tests.cpu_time import run_within
 from tests.wire.prompted.model_texts import CALL, HIDDEN, NAMES, PROSE, RUN, WORD

@@ -12,8 +12,8 @@ import pytest
 
 from nbtool.errors import BadUsage, InvalidArguments
 from nbtool.wire import parse_calls
-from nbtool.wire.prompted.bare_calls import MAX_TRIES
 from nbtool.wire.prompted.call_json import MAX_NESTING, ParsedCall, match_tool_name, match_tools, parse_call_value
+from nbtool.wire.prompted.forms.searched_text import MAX_BARE_TRIES
 from nbtool.wire.prompted.json_repair import MAX_GAPS, MAX_LIBRARY_CHARS, parse_object
 from nbtool.wire.prompted.model_formats import DELIMITERS, parse_call_body
 
@@ -252,7 +252,7 @@ def test_names_inside_the_object_of_another_name_are_no_calls() -> None:
 
 
 def test_so_many_lists_and_no_more_are_looked_at() -> None:
-    assert read("Look: " + "[look(a=1)] " * (2 * MAX_TRIES)) == [("look", {"a": 1})]
+    assert read("Look: " + "[look(a=1)] " * (2 * MAX_BARE_TRIES)) == [("look", {"a": 1})]
 
 
 # --- arguments ------------------------------------------------------------------------------------------------

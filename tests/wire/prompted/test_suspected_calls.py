@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.wire.prompted.suspected_calls.search import find_other_forms
+from nbtool.wire.prompted.forms.table import find_other_forms
 
 TOOLS = {"price"}
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 
+from nbtool.errors import InvalidArguments
+from nbtool.wire.prompted.call_json import ParsedCall, parse_call_value
+from nbtool.wire.prompted.forms.searched_text import MAX_BARE_TRIES, OtherForm, SearchedText
+from nbtool.wire.prompted.json_repair import parse_object
 from nbtool.wire.prompted.json_tokens import find_end
-from nbtool.wire.prompted.suspected_calls.searched_text import OtherForm, SearchedText
+from nbtool.wire.prompted.segments import CallBlock
 
 _ACTION = re.compile(
     r"^[ \t*]*+Action(?!\r?\n):?[ \t*]*+:?[ \t]*+(?P<name>[^\n]*+)\n(?:[^\n]*+\n)??[ \t*]*+Action[ _]?Input:?[ \t*]*+",
@@ -23,6 +28,9 @@ _ARGUMENT_LABEL = re.compile(
     re.IGNORECASE,
 )
 _OPEN_OBJECT = re.compile(r"\s*+(?:`{3,}+\w*+\s*+)?\{")
+_EXACT_ACTION = re.compile(r"^[ \t]*+Action:[ \t]*+(?P<name>\S[^\n]*+)\n\s*+Action Input:[ \t]*+(?=\S)", re.MULTILINE)
+_OBSERVATION = re.compile(r"^[ \t]*Observation:", re.MULTILINE)
+_NAME_LINE = re.compile(r"(?:\A|(?<=[.!:,;)`'\"\]…\n]))(?<!```)[ \t]*(?P<name>[^\W\d]\w{0,63})[ \t]*\r?\n(?=\{)")
 _FENCE_END = re.compile(r"[ \t]*\r?\n[ \t]*`{3,}[ \t]*(?=\n|\Z)")
 
 
@@ -39,6 +47,30 @@ def find_actions(searched: SearchedText) -> Iterator[OtherForm]:
         )
 
 
+def read_actions(text: str) -> list[CallBlock]:
+    """Read `Action:` and `Action Input:`, as ReAct has them; what follows `Observation:` is invented by the model."""
+    invented = _OBSERVATION.search(text)
+    body = text[: invented.start()] if invented else text
+    blocks: list[CallBlock] = []
+    for action in islice(_EXACT_ACTION.finditer(body), MAX_BARE_TRIES):
+        blocks.append(_read_object(body, action.start(), action.end(), action["name"].rstrip()))
+        if blocks[-1].calls is None:
+            break
+    return blocks
+
+
+def _read_object(text: str, start: int, position: int, name: str) -> CallBlock:
+    """Read the JSON object at `position`, up to the end of its line, as the arguments of `name`."""
+    end = find_end(text, position) if text[position] == "{" else -1
+    if end < 0 or text[end:].partition("\n")[0].strip(" \t\r`"):
+        return CallBlock(start, end, None)
+    try:
+        parsed = parse_object(text[position:end])
+    except InvalidArguments:
+        return CallBlock(start, end, None)
+    return CallBlock(start, end, (ParsedCall(name, parsed.value, parsed.repairs),))
+
+
 def find_labelled_names(searched: SearchedText) -> Iterator[OtherForm]:
     """Find the name of a tool on a line, with a label or alone, and its arguments behind it."""
     if not searched.tools.alternation:
@@ -48,6 +80,21 @@ def find_labelled_names(searched: SearchedText) -> Iterator[OtherForm]:
             if not searched.is_code(match.start()) and (end := _end_of_arguments(searched, match)) > 0:
                 name = searched.tools.match(match["name"]) or match["name"]
                 yield searched.widen(OtherForm(match.start(), end, name))
+
+
+def read_named_objects(text: str) -> list[CallBlock]:
+    """Read names on a line, each with a JSON object below it, up to the end of the text, as GLM-4 writes calls."""
+    blocks: list[CallBlock] = []
+    for match in islice(_NAME_LINE.finditer(text), MAX_BARE_TRIES):
+        if blocks and match.start() < blocks[-1].end:
+            continue
+        blocks.append(_read_object(text, match.start("name"), match.end(), match["name"]))
+        if blocks[-1].calls is None:
+            return []
+    if not blocks or text[blocks[-1].end :].strip():
+        return []
+    arguments = (call.args for block in blocks for call in block.calls or ())
+    return [] if any(parse_call_value(value, is_delimited=False) for value in arguments) else blocks
 
 
 @lru_cache(maxsize=64)

@@ -12,6 +12,9 @@ from nbtool.wire.prompted.tool_names import ToolNames
 MAX_TRIES = 256
 """Places of one form in one text that are looked at; where there are more, the rest is hidden if it may hold a call."""
 
+MAX_BARE_TRIES = 32
+"""Places of one form in one text that are looked at for a call that runs without marks."""
+
 _FENCE = re.compile(
     r"^[ \t>]*+(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^\n`]*)\n(?P<body>.*?)(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
