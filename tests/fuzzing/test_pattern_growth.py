@@ -8,7 +8,7 @@ import pytest
 
 from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.prompted import own_fence
-from nbtool.wire.prompted.forms import labelled_lines, literal_calls, marked_blocks
+from nbtool.wire.prompted.forms import labelled_lines, literal_calls, tags
 from tests.cpu_time import run_within
 from tests.fuzzing.patterns import BOUNDED, example_of, is_searched, use
 from tests.fuzzing.test_growth import FOUND, Read
@@ -28,8 +28,8 @@ TEXTS: dict[str, tuple[Read, str]] = {
     ),
     "spaces behind a fence": (own_fence._INNER_FENCE.match, "```" + " " * 30_000),
     "spaces before a key": (lambda text: [*literal_calls._JSON.finditer(text)], "{" + " " * 3_000),
-    "open tags of results": (lambda text: [*marked_blocks._RESULT.finditer(text)], "<tool_result" * 3_000),
-    "a long tag": (lambda text: [*marked_blocks._WORD_TAG.finditer(text)], "<" + "tool" * 7_500),
+    "open tags of results": (lambda text: [*tags._RESULT.finditer(text)], "<tool_result" * 3_000),
+    "a long tag": (lambda text: [*tags._WORD_TAG.finditer(text)], "<" + "tool" * 7_500),
 }
 
 

@@ -35,6 +35,7 @@ class CallStarts:
         openers = tuple(dict.fromkeys(mark.opener for mark in (*DELIMITERS, *marks)))
         self.openers = openers_pattern(openers)
         self.longest_opener = max(map(len, openers))
+        self._running_openers = tuple(mark.opener for mark in marks)
         self._word = word.lower() or _NO_WORD
         sorted_names = tuple(sorted(names or ())[:MAX_NAMES])
         self._line_starts, self._starts = _start_patterns(self._word, sorted_names, self.openers.pattern)
@@ -55,7 +56,7 @@ class CallStarts:
 
     def begins_code_call(self, content: str) -> bool:
         """Whether the content of a fence of code is a call, and no code."""
-        return content.startswith(("{", "[")) or self._call.match(content) is not None
+        return content.startswith(("{", "[", *self._running_openers)) or self._call.match(content) is not None
 
     def find(self, line: str) -> int:
         """Return where in a line a call may begin; -1 where none may."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 from nbtool.wire.prompted.call_json import ParsedCall
@@ -66,18 +67,9 @@ Piece = TextSegment | CallSegment | MalformedSegment
 def merge_text(segments: Iterable[Piece]) -> list[Piece]:
     """Join adjacent prose and remove empty segments."""
     merged: list[Piece] = []
-    run: list[str] = []
-    for segment in segments:
-        if isinstance(segment, TextSegment):
-            run.append(segment.text)
-            continue
-        _end_run(run, merged)
-        merged.append(segment)
-    _end_run(run, merged)
+    for is_text, run in groupby(segments, lambda segment: isinstance(segment, TextSegment)):
+        if not is_text:
+            merged += run
+        elif text := "".join(segment.text for segment in run if isinstance(segment, TextSegment)):
+            merged.append(TextSegment(text))
     return merged
-
-
-def _end_run(run: list[str], merged: list[Piece]) -> None:
-    if text := "".join(run):
-        merged.append(TextSegment(text))
-    run.clear()
