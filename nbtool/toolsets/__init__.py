@@ -1,4 +1,4 @@
-"""The standard toolsets: files, inspection, web pages, Python, cells; each with its own prompt rules.
+"""The standard toolsets: files, inspection, web pages, Python, cells, questions to the person; each with its rules.
 
     from nbtool.toolsets import files, inspection, notebook, notebook_python, web
 
@@ -23,19 +23,21 @@ if TYPE_CHECKING:
     from nbtool.toolsets.file_tools import files
     from nbtool.toolsets.inspection_tools import inspection
     from nbtool.toolsets.notebook_tools import notebook
+    from nbtool.toolsets.person_tools import person
     from nbtool.toolsets.python import notebook_python
     from nbtool.toolsets.web_tools import web
 
-__all__ = ["files", "inspection", "notebook", "notebook_python", "standard", "web"]
+__all__ = ["files", "inspection", "notebook", "notebook_python", "person", "standard", "web"]
 
 _MODULES = {
     "files": "nbtool.toolsets.file_tools",
     "inspection": "nbtool.toolsets.inspection_tools",
     "notebook": "nbtool.toolsets.notebook_tools",
     "notebook_python": "nbtool.toolsets.python",
+    "person": "nbtool.toolsets.person_tools",
     "web": "nbtool.toolsets.web_tools",
 }
-STANDARD = ("files", "inspection", "notebook", "python", "web")
+STANDARD = ("files", "inspection", "notebook", "person", "python", "web")
 """Names for `-t nbtool:NAME`."""
 
 
@@ -54,7 +56,8 @@ def _default_toolset(name: str) -> Toolset:
     module = {"python": "notebook_python"}.get(name, name)
     if module not in _MODULES:
         raise BadUsage(
-            f"There is no toolset nbtool:{shorten(name, 64)}.", fix="Use files, inspection, notebook, python or web."
+            f"There is no toolset nbtool:{shorten(name, 64)}.",
+            fix=f"Use {', '.join(STANDARD[:-1])} or {STANDARD[-1]}.",
         )
     toolset: Toolset = getattr(import_module(_MODULES[module]), module)()
     return toolset

@@ -86,3 +86,15 @@ def test_of_hundreds_of_tools_the_model_finds_one_by_words_and_calls_it_under_it
     assert [(one.name, one.result) for one in turn.calls][1:] == [("open_drawer_271", "271 of oak")]
     assert not any(name.startswith("open_drawer") for name in model.requests[0].tools)
     assert model.requests[0].tools == model.requests[2].tools
+
+
+@pytest.mark.feature("let the model ask you something while it works")
+def test_a_question_of_the_model_is_answered_by_the_person_and_by_nobody_else(
+    notebook: Notebook, model: Provider
+) -> None:
+    model.say(call("ask_person", question="Which colour?", choices=["red", "blue"]), "Fine.")
+
+    turn = notebook.ask("Paint it.", "-t nbtool:person --approve auto")
+
+    assert turn.calls[0].status == "error"
+    assert turn.text == "Fine."

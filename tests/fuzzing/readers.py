@@ -483,6 +483,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["unfinished_mimebundle", "embedded_turn"],
         "takes a line of the program itself, and a document that is bounded already"),
     **dict.fromkeys(["is_editor_cell", "say_in_next_cell"], "takes the id of a cell, or a line of the program itself"),
+    "ask_person": "takes a question of a bounded length, and choices of a bounded size",
     "bytes_text": "takes bytes of a bounded number",
     "unknown_part": "writes what was parsed already as JSON",
     "cited_passage": "takes the first characters of a text, of a bounded number",

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from nbtool import Approved
+from nbtool import Approved, Denied
 from nbtool.messages import Media
-from nbtool.tools.approval import Question
-from nbtool.toolsets import files, html_text, inspection, notebook_python, web
+from nbtool.tools.approval import Decision, Question
+from nbtool.toolsets import files, html_text, inspection, notebook_python, person, web
 from nbtool.toolsets.notebook_access import CellOutput, CellRun, open_notebook
 from nbtool.toolsets.notebook_tools import notebook
 from nbtool.toolsets.runner_registry import CodeResult
@@ -275,5 +275,33 @@ def test_web_pages(snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch,
     texts |= answers(
         alone, ("fetch_page", {"url": "http://127.0.0.1:1/"}), ("fetch_page", {"url": "file:///etc/passwd"})
     )
+
+    assert texts == snapshot
+
+
+QUESTIONS: tuple[Call, ...] = (
+    ("ask_person", {"question": "Which colour?", "choices": ["red", "blue"]}),
+    ("ask_person", {"question": " "}),
+    ("ask_person", {"question": "Which?", "choices": ["a", "a"]}),
+    ("ask_person", {"question": "Which?", "choices": ["x" * 30_000]}),
+)
+
+
+def test_questions_to_the_person(snapshot: SnapshotAssertion) -> None:
+    forms: list[str] = []
+
+    def fill_in(question: Question) -> Decision:
+        forms.append(question.notice)
+        return Approved({}) if len(forms) == 1 else Denied("not now")
+
+    answered = answers(make_harness(person, approver=fill_in), *QUESTIONS)
+    declined = answers(make_harness(person, approver=fill_in), QUESTIONS[0])
+    alone = answers(make_harness(person, approver=None), QUESTIONS[0])
+    texts = {
+        **answered,
+        **{f"declined: {title}": text for title, text in declined.items()},
+        **{f"nobody is there: {title}": text for title, text in alone.items()},
+        "above the form": forms[0],
+    }
 
     assert texts == snapshot

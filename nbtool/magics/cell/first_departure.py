@@ -16,7 +16,7 @@ from nbtool.wire.transport.client_pool import is_loopback
 from nbtool.wire.transport.traffic import totals
 
 FIRST = "First prompt to {host}. Sent: {parts}."
-DRY_RUN = " `%%{magic} --dry-run` shows a request before it is sent."
+SEE_FIRST = " `%%{magic} --dry-run` shows a request before it is sent."
 
 _agents: set[str] = set()
 """The agents that this kernel has sent a prompt to."""
@@ -40,7 +40,7 @@ def first_departure_note(chat: Chat, turn: Turn, *, cells: int = 0, magic: str =
     if not host or (_had_agent(host) if is_agent else _is_of_this_machine(host) or _had_prompt(host)):
         return ""
     text = FIRST.format(host=one_line(host, 100), parts="; ".join(_parts(chat, turn, cells)))
-    return text if is_agent else text + DRY_RUN.format(magic=magic)
+    return text if is_agent else text + SEE_FIRST.format(magic=magic)
 
 
 def _had_agent(name: str) -> bool:
