@@ -261,7 +261,7 @@ class Model:
     @property
     def foreign_host(self) -> str:
         """The host of requests where it is not the provider's own, such as a gateway; "" otherwise, or if unknown."""
-        if self.wire is not None and not isinstance(self.wire, str):
+        if self.is_agent or not isinstance(self.wire, str | None):
             return ""
         provider = providers().get(self.name.partition(":")[0].lower())
         with suppress(NbtoolError):

@@ -183,6 +183,11 @@ def parents() -> list[tuple[int, int]]:
     """Return every process with its parent."""
     if HAS_PROC:
         return [(int(one.name), parent) for one in Path("/proc").iterdir() if (parent := parent_of(one)) >= 0]
+    return listed_by_ps()  # pragma: no cover - another system
+
+
+def listed_by_ps() -> list[tuple[int, int]]:
+    """Return every process with its parent, where there is no /proc."""
     listing = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
     pairs = [line.split() for line in listing.splitlines()]
     return [(int(pair[0]), int(pair[1])) for pair in pairs if len(pair) == 2]

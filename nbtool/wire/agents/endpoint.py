@@ -29,6 +29,9 @@ DIALECT = "acp"
 GATHER_SECONDS = 0.05
 """Seconds after a call in which further calls join its round: agents make those of one reply one after the other."""
 
+DENY_SECONDS = 0.2
+"""Seconds between two looks for questions that nobody waits for."""
+
 QUIET = "{label} has sent nothing for {seconds:g} s. Some agents repeat requests to their model without saying so."
 NO_RESULT = "The turn has no result for this call."
 NO_MORE = "No more tool calls are possible in this turn: answer the person now."
@@ -120,7 +123,7 @@ class AgentTurn:
     _is_taken: bool = False
     _has_sent: bool = False
     _refused: int = 0
-    _deadlines: set[asyncio.TimerHandle] = field(default_factory=set)
+    _deadline: asyncio.TimerHandle | None = None
 
     @property
     def host(self) -> str:
@@ -157,8 +160,7 @@ class AgentTurn:
 
     async def end(self) -> None:
         """End the turn: its prompt is cancelled if it still runs, and none of its calls waits any longer."""
-        for timer in self._deadlines:
-            timer.cancel()
+        self._set_deadline(None)
         session, self._session = self._session, None
         try:
             if session:
@@ -200,7 +202,7 @@ class AgentTurn:
         session, notices = await self.agent.prepare(
             endpoint.profile, endpoint.command, prompt.tools, self.place.before, self.place.record.read()
         )
-        self._session, session.on_stop = session, self.withdraw
+        self._session, session.on_stop = session, self._give_up
         return session, notices
 
     def _note(self, session: AgentSession, line: str) -> None:
@@ -223,16 +225,14 @@ class AgentTurn:
                 )
             call.answer.set_result(result)
         self._run.calls.clear()
-        for timer in self._deadlines:
-            timer.cancel()
-        self._deadlines.clear()
+        self._set_deadline(None)
 
     async def _read(self, run: PromptRun, *, is_final: bool) -> AsyncGenerator[Delta, None]:
         """Yield what arrives, until a call of the notebook or the end of the prompt."""
         calls: list[RelayCall] = []
         quiet: float | None = self.agent.limits.quiet
         while True:
-            item = await _next_item(run, GATHER_SECONDS if calls else quiet)
+            item = await _next_item(run, calls, quiet)
             if item is None and not calls:
                 yield StreamNotice(QUIET.format(label=self.endpoint.profile.label, seconds=quiet), "warning")
                 quiet = None
@@ -266,15 +266,18 @@ class AgentTurn:
         yield UsageDelta(self._session.costs.take(read_usage({})))
         yield ReplyEnd("tools", "tool_use")
 
-    def _set_deadline(self, seconds: float) -> None:
-        """Deny the questions of the turn that are open after some seconds, and later ones soon after they are asked."""
+    def _set_deadline(self, seconds: float | None) -> None:
+        """Deny the questions of the turn after some seconds; None: as long as its calls wait, they may be open."""
+        if self._deadline:
+            self._deadline.cancel()
         reason = f"{self.endpoint.profile.label} does not wait any longer."
+        loop = asyncio.get_running_loop()
+        self._deadline = None if seconds is None else loop.call_later(seconds, self._give_up, reason)
 
-        def deny() -> None:
-            self.withdraw(reason)
-            self._set_deadline(1.0)
-
-        self._deadlines.add(asyncio.get_running_loop().call_later(seconds, deny))
+    def _give_up(self, reason: str) -> None:
+        """Deny the questions that are open, and those that the calls of this round ask later: nobody waits for them."""
+        self.withdraw(reason)
+        self._set_deadline(DENY_SECONDS)
 
     def _refuse(self, call: RelayCall) -> None:
         """Answer a call of a final reply with the reason why it does not run.
@@ -332,12 +335,19 @@ class AgentTurn:
         }
 
 
-async def _next_item(run: PromptRun, seconds: float | None) -> Item | None:
-    """Return what arrives next; None if nothing does within some seconds."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            return await run.items.get()
-    return None
+async def _next_item(run: PromptRun, calls: list[RelayCall], quiet: float | None) -> Item | None:
+    """Return what arrives next; None if nothing does for as long as further calls join a round, or for `quiet` seconds.
+
+    Calls that the agent has given up meanwhile are removed.
+    """
+    while True:
+        is_gathering = bool(calls)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS if is_gathering else quiet):
+                return await run.items.get()
+        calls[:] = [call for call in calls if not call.answer.done()]
+        if calls or not is_gathering:
+            return None
 
 
 def split_messages(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:

@@ -28,6 +28,9 @@ MAX_UPDATES = 10_000
 MAX_CALLS = 10_000
 """Maximum number of calls that an agent reports in one prompt; then it is ended."""
 
+MAX_WAITING = 256
+"""Maximum number of calls of the notebook that wait at a time; a further one is refused."""
+
 MAX_REFUSED = 3
 """Maximum number of calls that an agent makes after the answer that no more are possible; then it is ended."""
 
@@ -44,4 +47,5 @@ class AgentLimits:
     max_agents: int = MAX_AGENTS
     max_updates: int = MAX_UPDATES
     max_calls: int = MAX_CALLS
+    max_waiting: int = MAX_WAITING
     max_refused: int = MAX_REFUSED

@@ -16,6 +16,7 @@ from nbtool.errors import AgentStopped, AuthenticationFailed, BadUsage, InvalidR
 from nbtool.events import Delta
 from nbtool.ids import new_id
 from nbtool.messages import ToolResult
+from nbtool.text import count_of
 from nbtool.wire.agents.connection import AUTH_REQUIRED, METHOD_NOT_FOUND, AgentConnection, AgentError, Json, RequestId
 from nbtool.wire.agents.limits import AgentLimits
 from nbtool.wire.agents.mapping import (
@@ -36,6 +37,7 @@ from nbtool.wire.agents.settings import AgentCommand, agent_folder
 from nbtool.wire.base import ToolSpec
 
 NO_TURN = "No turn of this chat is running, so nothing was called."
+TOO_MANY = "{calls} wait already, which is the limit. Call again when one of them has ended."
 TURN_ENDED = "The turn has ended, so the call has no result."
 
 Opened = Literal["new", "resumed", "loaded"]
@@ -327,11 +329,13 @@ class AgentSession:
         """Hand a call to the turn that runs, and wait for its result.
 
         Raises:
-            BadUsage: no turn runs.
+            BadUsage: no turn runs, or too many calls wait.
         """
         run = self.prompt
         if run is None or run.is_closed:
             raise BadUsage(NO_TURN)
+        if sum(not one.answer.done() for one in run.calls.values()) >= self.limits.max_waiting:
+            raise BadUsage(TOO_MANY.format(calls=count_of(self.limits.max_waiting, "call")))
         call = RelayCall(name, arguments, asyncio.get_running_loop().create_future())
         run.calls[call.id] = call
         self._put(call)
