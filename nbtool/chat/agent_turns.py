@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from nbtool.chain.hooks import Cleanup, TurnContext
@@ -20,11 +20,13 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import ApprovalError, BadUsage
 from nbtool.ids import is_id
 from nbtool.tools.approval import ApprovalQueue
-from nbtool.wire.agents.agent_host import AgentHost
-from nbtool.wire.agents.endpoint import AgentEndpoint, AgentTurn, TurnPlace
-from nbtool.wire.agents.limits import AgentLimits
-from nbtool.wire.agents.session_record import SessionRecord, forget_sessions
+from nbtool.wire.agents.agent import AgentEndpoint
 from nbtool.wire.base import Endpoint
+
+if TYPE_CHECKING:
+    from nbtool.wire.agents.agent_host import AgentHost
+    from nbtool.wire.agents.endpoint import AgentTurn
+    from nbtool.wire.agents.limits import AgentLimits
 
 _hosts: WeakKeyDictionary[ChatBase, AgentHost] = WeakKeyDictionary()
 """The agents of the chats that have one; a fork of a chat has none."""
@@ -51,6 +53,8 @@ def agent_of(chat: ChatBase) -> AgentHost | None:
 
 def use_agent(chat: ChatBase, limits: AgentLimits | None = None) -> AgentHost:
     """Return the agent of a chat; a new one has these limits."""
+    from nbtool.wire.agents.agent_host import AgentHost  # noqa: PLC0415 - only where an agent is used
+
     return _hosts.get(chat) or _hosts.setdefault(chat, AgentHost(limits))
 
 
@@ -65,6 +69,9 @@ def make_agent_turn(chat: ChatBase, turn: Turn, earlier: Sequence[Turn], endpoin
     """
     if not isinstance(endpoint, AgentEndpoint):
         return None
+    from nbtool.wire.agents.endpoint import AgentTurn, TurnPlace  # noqa: PLC0415 - only where an agent is used
+    from nbtool.wire.agents.session_record import SessionRecord  # noqa: PLC0415 - the same
+
     agent = use_agent(chat)
     record = SessionRecord("" if is_in_memory() or not is_id(chat.chat_id) else chat.chat_id)
     place = TurnPlace(line_of(chat, earlier), line_of(chat, [*earlier, turn]), record)
@@ -79,6 +86,8 @@ def forget_agent(chat: ChatBase) -> None:
 
 def forget_records(chat_id: str) -> None:
     """Forget which session a chat has had, or, with "", those of all chats."""
+    from nbtool.wire.agents.session_record import SessionRecord, forget_sessions  # noqa: PLC0415 - not at the start
+
     if is_id(chat_id):
         SessionRecord(chat_id).remove()
     elif not chat_id:

@@ -18,7 +18,7 @@ from nbtool.secret import Secret
 from nbtool.server_url import parse_server_url
 from nbtool.text import shorten
 from nbtool.threads.loop import background_loop, run_sync
-from nbtool.wire.agents.endpoint import AgentEndpoint, make_agent_endpoint
+from nbtool.wire.agents.agent import AgentEndpoint, make_agent_endpoint
 from nbtool.wire.agents.profiles import find_profile, is_agent_id
 from nbtool.wire.base import Endpoint, Retries
 from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint

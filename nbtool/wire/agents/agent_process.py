@@ -13,7 +13,6 @@ its stderr. The agent gets the named environment variables, and no others.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import signal
@@ -81,6 +80,8 @@ def main(max_message: str, names: str, *command: str) -> None:  # pragma: no cov
 def adopt_orphans() -> None:
     """Become the parent of processes whose own parent ends, where the system can do that."""
     if HAS_PROC:
+        import ctypes  # noqa: PLC0415 - only in this program
+
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 

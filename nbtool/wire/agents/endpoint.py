@@ -1,4 +1,4 @@
-"""The endpoint of an agent: its conversation lives elsewhere, and a round ends when it calls a tool of the notebook."""
+"""The endpoint of a turn of an agent, whose conversation lives elsewhere: a round ends with a call of the notebook."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StreamNotic
 from nbtool.messages import Message, ProviderCall, Text, ToolResult
 from nbtool.secret import Secret
 from nbtool.text import count_of
+from nbtool.wire.agents.agent import DIALECT, AgentEndpoint
 from nbtool.wire.agents.agent_host import REPEATED, AgentHost
-from nbtool.wire.agents.mapping import STOP_REASONS, prompt_params, read_usage, require_packages
+from nbtool.wire.agents.mapping import STOP_REASONS, prompt_params, read_usage
 from nbtool.wire.agents.process import one_line
-from nbtool.wire.agents.profiles import LEVEL, PROVIDER, AgentProfile, find_profile
+from nbtool.wire.agents.profiles import LEVEL, PROVIDER
 from nbtool.wire.agents.relay import as_arguments
 from nbtool.wire.agents.session import AgentSession, Item, PromptEnd, PromptRun, RelayCall
 from nbtool.wire.agents.session_record import EarlierSession, SessionRecord
-from nbtool.wire.agents.settings import AgentCommand, find_command
 from nbtool.wire.agents.transcript import write_transcript
 from nbtool.wire.base import Prompt
-
-DIALECT = "acp"
-"""The name of the protocol, where a model has that of its wire."""
 
 GATHER_SECONDS = 0.05
 """Seconds after a call in which further calls join its round: agents make those of one reply one after the other."""
@@ -37,56 +34,6 @@ NO_RESULT = "The turn has no result for this call."
 NO_MORE = "No more tool calls are possible in this turn: answer the person now."
 
 OPTIONS_FIX = "Leave the options out, or choose a model."
-
-
-@dataclass(frozen=True, slots=True)
-class AgentEndpoint:
-    """An agent that can be started; a chat makes an endpoint of it for each turn."""
-
-    profile: AgentProfile
-    command: AgentCommand = field(repr=False)
-
-    dialect = DIALECT
-    provider = PROVIDER
-    abilities: frozenset[str] = frozenset()
-
-    @property
-    def host(self) -> str:
-        """The agent: where it sends what it gets is its own setting."""
-        return self.profile.model_id
-
-    @property
-    def model(self) -> str:
-        """The name of the agent."""
-        return self.profile.name
-
-    @property
-    def secrets(self) -> list[Secret]:
-        """The values of variables that only this agent gets."""
-        return self.command.secrets
-
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:  # noqa: ARG002 - the interface of endpoints
-        """Refuse: only a turn of a chat has an agent.
-
-        Raises:
-            Unsupported: always.
-        """
-        raise Unsupported(f"{self.host} answers the turns of a chat only.", fix="Send the prompt in a cell.")
-        yield  # type: ignore[unreachable]  # what makes this a generator
-
-
-def make_agent_endpoint(model_id: str) -> AgentEndpoint:
-    """Return the endpoint of an agent; nothing is started.
-
-    Raises:
-        nbtool.errors.ModelError: there is no such agent, it is refused, or its command was not found.
-        BadUsage: a package is missing.
-        PolicyRefused: the administrator's policy does not allow it.
-    """
-    profile = find_profile(model_id)
-    command = find_command(profile)
-    require_packages()
-    return AgentEndpoint(profile, command)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from nbtool.chat.chat import Chat
 from nbtool.errors import NbtoolError
 from nbtool.magics.commands.context import format_table
 from nbtool.wire.agents.profiles import PROFILES, REFUSALS, find_profile
-from nbtool.wire.agents.settings import find_command
 
 MAX_SHOWN = 200
 """Characters of what an agent says of itself that are shown."""
@@ -38,6 +37,8 @@ def describe_agent(chat: Chat) -> list[tuple[str, str]]:
 
 def list_agents() -> str:
     """Return the table of the agents: where each is found, or why it cannot be used."""
+    from nbtool.wire.agents.settings import find_command  # noqa: PLC0415 - only for this table
+
     rows = []
     for profile in PROFILES.values():
         try:
