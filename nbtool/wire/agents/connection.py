@@ -34,11 +34,11 @@ RequestId = str | int
 
 
 class AgentError(WireError):
-    """An error that an agent answered to a request, with its code."""
+    """An error that an agent answered to a request: its own text, and its code."""
 
-    def __init__(self, text: str, code: int) -> None:
-        super().__init__(text)
-        self.code = code
+    def __init__(self, label: str, text: str, code: int) -> None:
+        super().__init__(f"{label} says: {text}")
+        self.text, self.code = text, code
 
 
 class Receiver(Protocol):
@@ -194,7 +194,7 @@ class AgentConnection:
         if isinstance(error, Mapping):
             code = error.get("code")
             text = one_line(error.get("message", "")) or "an error"
-            future.set_exception(AgentError(f"{self._label} says: {text}", code if isinstance(code, int) else 0))
+            future.set_exception(AgentError(self._label, text, code if isinstance(code, int) else 0))
             return
         result = message.get("result")
         future.set_result(result if isinstance(result, Mapping) else {})

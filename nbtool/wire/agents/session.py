@@ -310,7 +310,7 @@ class AgentSession:
 
     def _login_error(self, error: AgentError) -> AuthenticationFailed:
         fix = f"Run `{self.profile.log_in}` in a terminal and log in there; nbtool has no part in it."
-        return AuthenticationFailed(f"{error.message.removesuffix('.')}.", fix=fix)
+        return AuthenticationFailed(f"{self.profile.label} asks for a login: {error.text!r}.", fix=fix)
 
     def _notify(self, method: str, params: Json) -> None:
         if self._connection:

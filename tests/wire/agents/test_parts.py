@@ -279,10 +279,10 @@ def test_in_a_folder_that_was_removed_the_path_is_searched(
     make_agent: MakeAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_agent([])
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    folder = tmp_path / "removed"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
 
     assert find_command(CLAUDE).command == sys.executable
 
