@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from nbtool.wire.prompted.forms.table import FORMS, LABELS
+from nbtool.wire.prompted.forms.table import FIRST_WORDS, FORMS
 from nbtool.wire.prompted.model_formats import DELIMITERS, Delimiter, openers_pattern
 from nbtool.wire.prompted.tool_names import MAX_NAMES, names_alternation
 
@@ -40,9 +40,9 @@ class CallStarts:
         sorted_names = tuple(sorted(names or ())[:MAX_NAMES])
         self._line_starts, self._starts = _start_patterns(self._word, sorted_names, self.openers.pattern)
         ends = (self._word, "to=", *sorted_names)  # a name at the end of a line may begin a call too
-        self._ends, self._beginnings = _prefixes(ends), _prefixes((*LABELS, *ends))
+        self._ends, self._beginnings = _prefixes(ends), _prefixes((*FIRST_WORDS, *ends))
         self._longest_end = max(map(len, ends))
-        self._words = frozenset(map(_comparable, (*LABELS, *ends)))
+        self._words = frozenset(map(_comparable, (*FIRST_WORDS, *ends)))
         self._marks = re.compile(rf"[{re.escape(_MARKS)}]|{re.escape(self._word)}|to=", re.IGNORECASE)
         self._call = re.compile(rf"(?:functions\.)?(?:{names_alternation(frozenset(sorted_names)) or '(?!)'})\s*\(")
 

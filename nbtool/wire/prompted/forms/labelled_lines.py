@@ -12,6 +12,7 @@ from nbtool.wire.prompted.call_json import ParsedCall, parse_call_value
 from nbtool.wire.prompted.forms.searched_text import MAX_BARE_TRIES, OtherForm, SearchedText
 from nbtool.wire.prompted.json_repair import parse_object
 from nbtool.wire.prompted.json_tokens import find_end
+from nbtool.wire.prompted.model_formats import strip_end_tokens
 from nbtool.wire.prompted.segments import CallBlock
 
 _ACTION = re.compile(
@@ -19,10 +20,13 @@ _ACTION = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _ACTION_END = re.compile(r"^[ \t*]*+(?:Observation|Thought|Final Answer|Action)\b", re.MULTILINE | re.IGNORECASE)
-_LABELS = (
-    r"tool|tool[_ ]?name|tool[_ ]?call|tool[_ ]?use|function|function[_ ]?name|function[_ ]?call|call|calling|invoke"
-    r"|invoking|use[_ ]?tool|using[ _]tool|action|name|api|api[_ ]call|command"
-)
+LABELS = (
+    "tool", "tool name", "tool call", "tool use", "function", "function name", "function call", "call", "calling",
+    "invoke", "invoking", "use tool", "using tool", "action", "name", "api", "api call", "command",
+)  # fmt: skip
+"""What stands before the name of a tool."""
+
+_LABEL = "|".join(label.replace(" ", "[_ ]?") for label in LABELS)
 _ARGUMENT_LABEL = re.compile(
     r"\s*+(?:[-*]++[ \t]*+)?(?:arguments?|args|parameters?|params|input|action[_ ]?input)\b(?:\*{2})?[ \t]*[:=]",
     re.IGNORECASE,
@@ -49,8 +53,9 @@ def find_actions(searched: SearchedText) -> Iterator[OtherForm]:
 
 def read_actions(text: str) -> list[CallBlock]:
     """Read `Action:` and `Action Input:`, as ReAct has them; what follows `Observation:` is invented by the model."""
-    invented = _OBSERVATION.search(text)
-    body = text[: invented.start()] if invented else text
+    body = strip_end_tokens(text)
+    invented = _OBSERVATION.search(body)
+    body = body[: invented.start()] if invented else body
     blocks: list[CallBlock] = []
     for action in islice(_EXACT_ACTION.finditer(body), MAX_BARE_TRIES):
         blocks.append(_read_object(body, action.start(), action.end(), action["name"].rstrip()))
@@ -84,6 +89,7 @@ def find_labelled_names(searched: SearchedText) -> Iterator[OtherForm]:
 
 def read_named_objects(text: str) -> list[CallBlock]:
     """Read names on a line, each with a JSON object below it, up to the end of the text, as GLM-4 writes calls."""
+    text = strip_end_tokens(text)
     blocks: list[CallBlock] = []
     for match in islice(_NAME_LINE.finditer(text), MAX_BARE_TRIES):
         if blocks and match.start() < blocks[-1].end:
@@ -100,7 +106,7 @@ def read_named_objects(text: str) -> list[CallBlock]:
 @lru_cache(maxsize=64)
 def _name_patterns(alternation: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of a name on a line, and of one behind the end of a sentence."""
-    label = rf"(?:\*{{0,2}}(?:{_LABELS})\*{{0,2}}[ \t]*[:=]?\*{{0,2}}[ \t]*)?"
+    label = rf"(?:\*{{0,2}}(?:{_LABEL})\*{{0,2}}[ \t]*[:=]?\*{{0,2}}[ \t]*)?"
     behind = r"(?P<next>[ \t]*[:,]?[ \t]*(?:with[ \t]*)?(?:\((?=[ \t]*[{\w])|\{|\r?\n))"
     line = rf"^[ \t>*#-]*+{label}[\"'`*]{{0,4}}(?:functions\.)?(?P<name>{alternation})[\"'`*]{{0,4}}{behind}"
     sentence_end = rf"(?<=[.!?:)\]`'\"])(?:functions\.)?(?P<name>{alternation})(?P<next>[ \t]*\r?\n)(?=[ \t]*\{{)"

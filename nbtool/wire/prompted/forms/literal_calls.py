@@ -22,6 +22,7 @@ from nbtool.wire.prompted.call_python import LIST_START, end_of_call_list, find_
 from nbtool.wire.prompted.forms.searched_text import MAX_BARE_TRIES, OtherForm, SearchedText
 from nbtool.wire.prompted.json_repair import parse_value
 from nbtool.wire.prompted.json_tokens import find_end
+from nbtool.wire.prompted.model_formats import strip_end_tokens
 from nbtool.wire.prompted.segments import CallBlock
 from nbtool.wire.prompted.tool_names import ToolNames
 
@@ -142,6 +143,7 @@ def starts_like_call(text: str) -> bool:
 
 def read_values(text: str) -> list[CallBlock]:
     """Read the one call, or list of calls, that a text displays; several different ones are examples."""
+    text = strip_end_tokens(text)
     stripped = text.strip()
     if calls := parse_python_calls(stripped) or parse_json_calls(stripped):
         return [CallBlock(0, len(text), calls)]

@@ -7,11 +7,13 @@ where none is. The calls of a reply without marks run in some formats, so that r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from nbtool.wire.prompted.call_json import match_tools
 from nbtool.wire.prompted.forms.labelled_lines import (
+    LABELS,
     find_actions,
     find_labelled_names,
     read_actions,
@@ -21,17 +23,15 @@ from nbtool.wire.prompted.forms.literal_calls import find_json_objects, find_pyt
 from nbtool.wire.prompted.forms.marked_blocks import find_quoted_blocks
 from nbtool.wire.prompted.forms.searched_text import OtherForm, SearchedText
 from nbtool.wire.prompted.forms.tags import find_control_tokens, find_results, find_tags, read_between_role_tokens
-from nbtool.wire.prompted.model_formats import OPENERS, strip_end_tokens
+from nbtool.wire.prompted.model_formats import OPENERS
 from nbtool.wire.prompted.segments import CallBlock
 
-LABELS = (
-    "action", "tool", "function", "call", "calling", "invoke", "invoking", "using", "use", "name", "api", "command",
-    "functions.",
-)  # fmt: skip
+FIRST_WORDS = (*dict.fromkeys(label.split()[0] for label in LABELS), "functions.")
 """Words with which a line that calls a tool begins."""
 
-_LABELS = "|".join(LABELS).replace(".", r"\.")
+_WORDS = "|".join(map(re.escape, FIRST_WORDS))
 _LINE = r"[ \t>*#-]*+"
+# ruff: noqa: RUF001 - the marks are written with the very characters that the models use
 _TAG = r"</?[\w:.-]*(?:tool|func|call|invoke|action|api|observation)"
 
 
@@ -39,30 +39,33 @@ _TAG = r"</?[\w:.-]*(?:tool|func|call|invoke|action|api|observation)"
 class Form:
     """A form in which models write calls, or the results of calls.
 
-    `find` yields what looks like it. `begins` is where in a line that may begin, and `begins_line` how a line begins
-    that may begin it: from there on a streamed text is held back. In these expressions `%names` stands for the tools
-    that there are, and `%openers` for the opening marks.
+    `begins` is where in a line it may begin, and `begins_line` how a line begins that may begin it: from there on a
+    streamed text is held back. In these expressions `%names` stands for the tools that there are, and `%openers` for
+    the opening marks. `find` yields what looks like it in a text, up to where it ends. `read` returns the calls of a
+    text without marks that certainly is written in this form.
     """
 
     find: Callable[[SearchedText], Iterator[OtherForm]]
     begins: str = ""
     begins_line: str = ""
+    read: Callable[[str], list[CallBlock]] | None = None
 
 
 FORMS = (
     Form(find_results, begins=_TAG),
     Form(find_quoted_blocks, begins="%openers"),
     Form(find_tags, begins=rf"<(?:%names)\b|{_TAG}"),
-    Form(find_control_tokens, begins=r"<[|｜]|\bto=\w"),  # noqa: RUF001 - as models write it
-    Form(find_json_objects, begins=r"[{\[]\s*[{\"'“]", begins_line=r"[ \t]*[{\[]"),
-    Form(find_python_calls, begins=r"\[\s*(?:functions\.)?(?:%names)\s*\("),
-    Form(find_actions, begins_line=rf"{_LINE}(?:{_LABELS})[\w \t]*\*{{0,2}}[ \t]*[:=(`]"),
+    Form(find_actions, begins_line=rf"{_LINE}(?:{_WORDS})[\w \t]*\*{{0,2}}[ \t]*[:=(`]", read=read_actions),
+    Form(find_control_tokens, begins=r"<[|｜]|\bto=\w", read=read_between_role_tokens),
     Form(
         find_labelled_names,
         begins=r"(?:functions\.)?(?:%names)[ \t]*\r?\n",
-        begins_line=rf"{_LINE}(?:(?:{_LABELS})[ \t:]+)?[\"'`*]{{0,4}}(?:functions\.)?(?:%names)[\"'`*]*[ \t]*"
+        begins_line=rf"{_LINE}(?:(?:{_WORDS})[ \t:]+)?[\"'`*]{{0,4}}(?:functions\.)?(?:%names)[\"'`*]*[ \t]*"
         r"(?:[:({,]|\r?\n|$|with\b)",
+        read=read_named_objects,
     ),
+    Form(find_json_objects, begins=r"[{\[]\s*[{\"'“]", begins_line=r"[ \t]*[{\[]", read=read_values),
+    Form(find_python_calls, begins=r"\[\s*(?:functions\.)?(?:%names)\s*\("),  # read with JSON
 )
 
 
@@ -82,8 +85,8 @@ def find_other_forms(text: str, names: Collection[str] | None) -> list[OtherForm
 
 def find_bare_calls(text: str, names: Collection[str] | None = None) -> list[CallBlock]:
     """Return the calls of a text without marks; none if one of them is not certain, or not of a tool that there is."""
-    body = strip_end_tokens(text)
-    blocks = read_actions(body) or read_between_role_tokens(text) or read_named_objects(body) or read_values(body)
+    read = (form.read(text) for form in FORMS if form.read)
+    blocks: list[CallBlock] = next(filter(None, read), [])
     return blocks if all(match_tools(block.calls or (), names) for block in blocks) else []
 
 
