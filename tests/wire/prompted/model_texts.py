@@ -102,6 +102,7 @@ HIDDEN: dict[str, str] = {
     "granite list": f"<|tool_call|>[{CALL}]",
     "granite of old": f"<function_call> {CALL}",
     "llama 3": '<|python_tag|>{"name": "price", "parameters": {"ticker": "A"}}',
+    "llama 3, several": '<|python_tag|>{"name": "look", "parameters": {}}<|python_tag|>{"name": "look", "arguments": {}}',
     "llama 3 function": f"<function=price>{ARGS}</function>",
     "llama 3 bare": '{"name": "price", "parameters": {"ticker": "A"}}',
     "llama 4": '<|python_start|>[price(ticker="A")]<|python_end|>',

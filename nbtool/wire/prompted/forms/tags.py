@@ -13,6 +13,7 @@ from nbtool.wire.prompted.forms.marked_blocks import TOKEN, end_of_unclosed
 from nbtool.wire.prompted.forms.searched_text import OtherForm, SearchedText
 from nbtool.wire.prompted.json_repair import parse_value
 from nbtool.wire.prompted.json_tokens import find_end, split_values
+from nbtool.wire.prompted.model_formats import OPENERS
 from nbtool.wire.prompted.segments import CallBlock
 
 MAX_UNKNOWN_CALL = 16 * 1024
@@ -26,7 +27,7 @@ _WORD_TAG = re.compile(rf"<(?=[\w:.-]*(?:{_TAG_WORDS}))(?P<tag>[\w:.-]++)(?:[ =]
 _ADDRESS = r"\bto=(?:functions\.[A-Za-z_][\w.]*|[A-Za-z_][\w.]*(?=\s*(?:<|\{|json\b|code\b|\Z)))"
 _SPECIAL = re.compile(rf"{TOKEN}|{_ADDRESS}")
 _ROLE = re.compile(r"<\|(?:im_start|im_end|start_header_id|end_header_id|eot_id)\|>")
-_SPECIAL_TAIL = re.compile(rf"\s*(?:{TOKEN}\s*)*")
+_SPECIAL_TAIL = re.compile(rf"\s*(?:(?!{OPENERS.pattern}){TOKEN}\s*)*")
 
 
 def find_results(searched: SearchedText) -> Iterator[OtherForm]:
