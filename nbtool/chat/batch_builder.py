@@ -13,6 +13,7 @@ from typing import Any
 
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
+from nbtool.chat.batch.continued_file import ContinuedFile
 from nbtool.chat.batch.earlier_maps.lost_turns import CLOCK_SECONDS, LostTurns, find_completed
 from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
@@ -56,17 +57,17 @@ def map_into(chat: ChatBase, sink: object, prompts: Any, rows: Any, **options: A
     _check_values(prompts, rows)
     items, target, batches = stream_prompts(prompts, rows), as_sink(sink), _Batches(chat, options)
     maker = batches.maker
-    has_rows = hasattr(target, "acted_turns")
+    file = target if isinstance(target, ContinuedFile) else None
     maker.is_streamed = True
     if isinstance(sink, str | Path):  # a file takes nothing of the turns
         maker.plan = replace(maker.plan, keep="values")
-    if maker.chat.tools.tools() and has_rows and is_in_memory():
+    if maker.chat.tools.tools() and file and is_in_memory():
         warnings.warn(UNPROTECTED, RuntimeWarning, stacklevel=4)
     # where inputs cannot be compared, no former answer is known to be of the same ones
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
     target.open(maker.key.chat_id if is_known else new_id(maker.key.chat_id))
     try:
-        take_lost = partial(_find_lost(batches, target).take, read_value=maker.read)
+        take_lost = partial(_find_lost(batches, file).take, read_value=maker.read)
         with _indexed(maker, items) as keyed_items:
             totals = run_streamed_map(
                 keyed_items,
@@ -74,22 +75,21 @@ def map_into(chat: ChatBase, sink: object, prompts: Any, rows: Any, **options: A
                 lambda chunk, acted_turns: batches.make(PromptSet(chunk, list), acted_turns),
                 take_lost,
                 settings=maker.plan,
-                continue_fix=CONTINUE_FIX if has_rows or maker.reads_answers else BEGIN_FIX,
+                continue_fix=CONTINUE_FIX if file or maker.reads_answers else BEGIN_FIX,
             )
-        if end_recovery := getattr(target, "end_recovery", None):
-            end_recovery()
+        if file:
+            file.end_recovery()
         return totals
     finally:
         target.close()
 
 
-def _find_lost(batches: _Batches, target: object) -> LostTurns:
+def _find_lost(batches: _Batches, file: ContinuedFile | None) -> LostTurns:
     """Return what a killed map has left, where the journal is not asked for every prompt anyway."""
-    since: float | None = getattr(target, "interrupted_since", None)
-    if since is None or batches.maker.reads_answers:
+    if file is None or file.interrupted_since is None or batches.maker.reads_answers:
         return LostTurns()
-    batches.take_worker_turns(since - CLOCK_SECONDS)
-    return LostTurns.find(batches.maker.key, target)
+    batches.take_worker_turns(file.interrupted_since - CLOCK_SECONDS)
+    return LostTurns.find(batches.maker.key, file)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ TURN_TABLE = """
     ) WITHOUT ROWID;
     CREATE INDEX turns_by_start ON turns (began);
     CREATE INDEX turns_of_chat ON turns (chat_id, began);
-    CREATE INDEX turns_of_key ON turns (chat_id, key, began);
+    CREATE INDEX turns_of_key ON turns (key, chat_id, began);
 """
 """`key` is the turn's cell, or the prompt of a map; `began` and `ended` are its first and last event, `at` its start;
 `acted` is 1 once a call of it started."""
@@ -71,10 +71,10 @@ def turns_of_key(connection: sqlite3.Connection, chat_id: str, key: str) -> list
     return [str(turn_id) for (turn_id,) in connection.execute(query, (chat_id, key))]
 
 
-def acted_keys(connection: sqlite3.Connection, chat_id: str, count: int) -> Iterator[str]:
-    """Yield the keys of the first `count` turns of a chat of which a call started."""
-    query = "SELECT key FROM turns WHERE chat_id = ? AND acted ORDER BY began LIMIT ?"
-    return (str(key) for (key,) in connection.execute(query, (chat_id, count)))
+def has_acted_elsewhere(connection: sqlite3.Connection, chat_id: str, key: str) -> bool:
+    """Whether a call of a turn with a key started in another chat than this one."""
+    query = "SELECT 1 FROM turns WHERE key = ? AND chat_id != ? AND acted LIMIT 1"
+    return connection.execute(query, (key, chat_id)).fetchone() is not None
 
 
 def _key_of(content: str | dict[str, Any]) -> str:

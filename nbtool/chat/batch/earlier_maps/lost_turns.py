@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.chat.batch.answers import Answer
+from nbtool.chat.batch.continued_file import ContinuedFile
 from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey, hash_of_key, prompt_hash
 from nbtool.chat.batch.earlier_maps.earlier_turns import find_start
 from nbtool.chat.batch.prompts import PromptItem
@@ -38,20 +39,19 @@ class LostTurns:
     unfinished: dict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))
 
     @classmethod
-    def find(cls, key: BatchKey, sink: object) -> LostTurns:
+    def find(cls, key: BatchKey, file: ContinuedFile) -> LostTurns:
         """Read the turns from the journal, the latest first, until the map began that was killed.
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.
         """
-        lost, since = cls(), getattr(sink, "interrupted_since", None)
-        known: Callable[[Sequence[str]], set[str]] | None = getattr(sink, "known_turns", None)
-        if since is None or known is None:
+        lost, since = cls(), file.interrupted_since
+        if since is None:
             return lost
 
         def read(connection: sqlite3.Connection) -> list[list[Event]]:
             turn_ids = _acted_since(connection, key.chat_id, since - CLOCK_SECONDS)
-            return [_read_events(connection, turn_id) for turn_id in _unknown(turn_ids, known)]
+            return [_read_events(connection, turn_id) for turn_id in _unknown(turn_ids, file.known_turns)]
 
         for events in journal().read(read):
             lost._add(events, key)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from nbtool.annotation_kinds import is_async
 from nbtool.argument_check import describe_value
+from nbtool.chat.batch.continued_file import ContinuedFile
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.sinks.columnar_export import FORMATS, check_writer, export_answers
 from nbtool.chat.batch.sinks.file_lock import check_place
@@ -24,8 +25,9 @@ OTHER_FORMATS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt",
 """File name extensions of formats that no sink writes."""
 
 
+@runtime_checkable
 class AnswerSink(Protocol):
-    """Receives the answers of a streamed map, in any order."""
+    """Receives the answers of a streamed map, in any order; an object with these methods can be one of yours."""
 
     def open(self, inputs: str) -> None:
         """Prepare for answers; `inputs` identifies the model, the tools and the other settings of the map.
@@ -69,7 +71,7 @@ class FunctionSink:
         """Do nothing."""
 
 
-class ColumnarSink:
+class ColumnarSink(ContinuedFile):
     """Stores answers as `SqliteSink` does, in a file beside, and writes a Parquet or Arrow file when the map ends.
 
     Such a file cannot be read before its end is written, so that it cannot be continued after a process was killed;
@@ -154,9 +156,8 @@ def as_sink(sink: object) -> AnswerSink:
         if (suffix := Path(sink).suffix.lower()) in OTHER_FORMATS:
             raise BadUsage(f"A map does not write {suffix} files.", fix="Use `.sqlite`, `.parquet` or `.arrow`.")
         return ColumnarSink(sink) if suffix in FORMATS else SqliteSink(sink)
-    is_sink = all(hasattr(sink, name) for name in ("open", "unanswered", "write", "close"))
-    if is_sink and not isinstance(sink, type):
-        return sink  # type: ignore[return-value]  # a sink of the user, by its methods
+    if isinstance(sink, AnswerSink) and not isinstance(sink, type):
+        return sink
     if callable(sink) and not isinstance(sink, type) and not is_async(sink):
         return FunctionSink(sink)
     shown = describe_value(sink)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
+from nbtool.chat.batch.continued_file import ContinuedFile
 from nbtool.chat.batch.earlier_maps.answer_cache import prompt_hash
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.sinks.file_lock import SinkLock, check_place
@@ -43,7 +44,7 @@ BUSY_SECONDS = 30.0
 """Seconds to wait for another process that reads or writes the file."""
 
 
-class SqliteSink:
+class SqliteSink(ContinuedFile):
     """Stores answers in the table `answers` of an SQLite file, by `row` from 0.
 
     A text is stored as it is, any other value as JSON, and of a failed prompt the `error`. A map with the same file is
@@ -57,7 +58,12 @@ class SqliteSink:
         self._connection: sqlite3.Connection | None = None
         self._lock = SinkLock(self.path)
         self._is_running = False
-        self.interrupted_since: float | None = None
+        self._interrupted_since: float | None = None
+
+    @property
+    def interrupted_since(self) -> float | None:
+        """When the last map began if it was killed; None if it was not."""
+        return self._interrupted_since
 
     def open(self, inputs: str) -> None:
         """Open or create the file.
@@ -105,14 +111,14 @@ class SqliteSink:
         """Note that a map runs, and when the last one began if that was killed."""
         with self._opened() as connection:
             connection.execute(RUNNING)
-            (self.interrupted_since,) = connection.execute("SELECT min(began) FROM running").fetchone()
+            (self._interrupted_since,) = connection.execute("SELECT min(began) FROM running").fetchone()
             if self.interrupted_since is None:
                 connection.execute("INSERT INTO running VALUES (?)", (time.time(),))
         self._is_running = True
 
     def end_recovery(self) -> None:
         """Forget that a map was killed, once all prompts have been looked at; a map that is stopped before keeps it."""
-        self.interrupted_since = None
+        self._interrupted_since = None
 
     def expect_recovery(self) -> None:
         """Note that answers came which have no row: the next map looks for them in the journal, as after a kill."""
