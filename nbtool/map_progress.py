@@ -26,13 +26,13 @@ class MapProgress:
     `answered` and `failed` were sent now, `answered_before` had an answer, `unsent` were not sent or did not end,
     because the map was stopped; of `unknown` of them the outcome of a call is not known. `undecided` are those with an
     answer in whose turn a call was denied, or its result withheld, because nobody could be asked or the approver
-    failed; `approver_error` is how it failed the first time,
-    `acted` the number of those of which another call ran. `failures` are the first distinct messages with their
-    numbers, `failure_rows` the first rows of each, `other_failures` the number of all further ones. `cut` are the
-    numbers of answers that a limit cut short, by the reason. `max_tokens` and `max_usd` are the budget of the map, if
-    it has one. `per_minute` is None while too little is known, `wait_seconds` are those until the provider is asked
-    again. `reason` says why it was stopped, and is empty if a person did; `continue_fix` is what can be done
-    then. `note` says of a running map how far its provider is.
+    failed; `approver_error` is how it failed the first time, `acted` the number of those of which another call ran.
+    `failures` are the messages of the first kinds of failures with their numbers (what differs within a kind, such as
+    an id, is left out), `failure_rows` the labels of the first rows of each, `other_failures` the number of all further
+    ones. `cut` are the numbers of answers that a limit cut short, by the reason. `max_tokens` and `max_usd` are the
+    budget of the map, if it has one. `per_minute` is None while too little is known, `wait_seconds` are those until the
+    provider is asked again, and `note` says of a running map how far its provider is. `reason` says why it was stopped,
+    and is empty if a person did; `continue_fix` is what can be done then.
     """
 
     usage: Usage
@@ -54,7 +54,7 @@ class MapProgress:
     cut: tuple[tuple[EndReason, int], ...] = ()
     max_tokens: int | None = None
     max_usd: float | None = None
-    failure_rows: tuple[tuple[int, ...], ...] = ()
+    failure_rows: tuple[tuple[str, ...], ...] = ()
     unknown: int = 0
     continue_fix: str = CONTINUE_FIX
     note: str = ""

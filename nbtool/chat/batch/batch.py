@@ -16,7 +16,7 @@ from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.batch_driver import BatchDriver
 from nbtool.chat.batch.earlier_maps.earlier_turns import choose_step, has_started, not_repeated
 from nbtool.chat.batch.map_counts import MapCounts
-from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
+from nbtool.chat.batch.progress import ProgressDisplay
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
 from nbtool.chat.batch.settings import MapSettings
@@ -25,7 +25,7 @@ from nbtool.chat.batch.status_line import contents_line, line_html, status_line
 from nbtool.chat.batch.turn_facts import error_of, with_calls
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, Cancelled, LimitReached, NbtoolError
-from nbtool.map_progress import MapState
+from nbtool.map_progress import MapProgress, MapState
 from nbtool.messages import Usage
 from nbtool.threads.caller_thread import CallerThread
 from nbtool.threads.loop import POLL_SECONDS, background_loop, run_sync
@@ -56,8 +56,7 @@ class Batch:
         self._continued: dict[int, Sequence[Turn]] = {}
         self._limited: set[int] = set()  # prompts that were sent and not answered, because a limit of all was reached
         self._counts = MapCounts(len(questions.items), max_tokens=settings.tokens, max_usd=settings.usd)
-        shown = ShownMap(self._counts, lambda: self._usage, lambda: backoff.remaining, self.cancel)
-        self._display = ProgressDisplay(shown, is_shown=settings.progress, is_part=driver.is_part)
+        self._display = ProgressDisplay(self._progress, self.cancel, is_shown=settings.progress, is_part=driver.is_part)
         self._stopped: NbtoolError | None = None
         self._caller_thread = CallerThread()
         self._work: Future[None] | None = None
@@ -122,6 +121,7 @@ class Batch:
     def start(self) -> Self:
         """Start the prompts on nbtool's background loop; idempotent."""
         if self._work is None:
+            self._counts.begin()
             self._display.open()
             self._work = background_loop().submit(self._run_all())
             self._work.add_done_callback(self._close)
@@ -376,4 +376,7 @@ class Batch:
         """Return the progress in one line."""
         is_ended = self._work is not None and self._work.done()
         state: MapState = "stopped" if self._stopped else "completed" if is_ended else "running"
-        return status_line(self._counts.progress(self._usage, wait_seconds=self.wait_seconds, state=state))
+        return status_line(self._progress(state))
+
+    def _progress(self, state: MapState, reason: str = "") -> MapProgress:
+        return self._counts.progress(self._usage, wait_seconds=self.wait_seconds, state=state, reason=reason)

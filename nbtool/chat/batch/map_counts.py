@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from bisect import insort
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from nbtool.chat.batch.answers import Answer
 from nbtool.clock import monotonic
@@ -25,13 +27,55 @@ BUCKET_SECONDS = 1.0
 """Answers are counted together for the rate if they arrive within such a time."""
 
 MAX_FAILURES = 5
-"""Number of distinct messages of failures that are kept, the first ones; further ones are only counted."""
+"""Number of kinds of failures that are kept, the first ones; further ones are only counted."""
 
 MAX_MESSAGE_CHARS, MAX_FIX_CHARS = 200, 300
 """Characters of such a message that are kept, and of what can be done about it, which is more important."""
 
 MAX_ROWS = 3
 """Number of rows with such a message that are kept, the first ones."""
+
+MAX_LABEL_CHARS = 40
+"""Characters of the label of a row that are shown."""
+
+VARYING = "…"
+"""What stands in a message for a number or an id that differs among the failures of a kind."""
+
+_NUMBERED = re.compile(r"\S*\d\S*")
+"""A word with a digit: a number, an id."""
+
+
+@dataclass(slots=True)
+class FailureKind:
+    """Failures whose messages differ in numbers and ids only: their common message, their number, the first rows."""
+
+    words: tuple[str, ...] = ()
+    count: int = 0
+    _rows: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def message(self) -> str:
+        """The common message."""
+        return " ".join(self.words)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The labels of the first rows."""
+        return tuple(label for _, label in self._rows)
+
+    def add(self, message: str) -> None:
+        """Count a failure."""
+        words = tuple(message.split(" "))
+        if self.count:
+            pairs = zip(self.words, words, strict=True)
+            words = tuple(old if old == new else VARYING for old, new in pairs)
+        self.words = words
+        self.count += 1
+
+    def note_row(self, index: int, label: object) -> None:
+        """Note the row of a failure, by its label."""
+        insort(self._rows, (index, shorten(_in_one_line(str(label)), MAX_LABEL_CHARS)))
+        del self._rows[MAX_ROWS:]
 
 
 class MapCounts:
@@ -51,8 +95,7 @@ class MapCounts:
         self._unknown = 0
         self._approver_error = ""
         self._note = ""
-        self._failures: dict[str, int] = {}
-        self._rows: dict[str, list[int]] = {}
+        self._failures: dict[str, FailureKind] = {}
         self._cut: Counter[EndReason] = Counter()
         self._buckets: deque[tuple[float, int]] = deque()
         self._in_window = 0
@@ -81,8 +124,9 @@ class MapCounts:
             if answer.error is None and answer.end_reason in CUTTING_REASONS:
                 self._cut[answer.end_reason] += 1
             self._unknown += is_unsent and answer.has_unknown_calls
-            if answer.error is not None and not is_unsent:
-                self._note_row(_message_of(answer.error), answer.index)
+            kind = None if answer.error is None or is_unsent else self._failures.get(_kind_of(answer.error))
+            if kind and not answer.is_cached:
+                kind.note_row(answer.index, answer.label)
 
     def add(
         self,
@@ -114,9 +158,9 @@ class MapCounts:
                 self._answered += 1
                 return
             self._failed += 1
-            message = _message_of(error)
-            if message in self._failures or len(self._failures) < MAX_FAILURES:
-                self._failures[message] = self._failures.get(message, 0) + 1
+            kind = _kind_of(error)
+            if kind in self._failures or len(self._failures) < MAX_FAILURES:
+                self._failures.setdefault(kind, FailureKind()).add(_message_of(error))
 
     def add_answered_before(self, count: int) -> None:
         """Count prompts whose answers were there before."""
@@ -132,34 +176,28 @@ class MapCounts:
             self._forget_before(now - WINDOW_SECONDS)
             return MapProgress(
                 usage,
-                self._total,
-                self._answered,
-                self._failed,
-                self._answered_before,
-                self._unsent,
-                now - self._start,
-                self._rate(now),
-                wait_seconds,
-                tuple(self._failures.items()),
-                self._failed - sum(self._failures.values()),
-                state,
-                reason,
-                self._undecided,
-                self._approver_error,
-                self._acted,
-                tuple((reason, count) for reason in CUTTING_REASONS if (count := self._cut[reason])),
-                self._max_tokens,
-                self._max_usd,
-                tuple(tuple(self._rows.get(message, ())) for message in self._failures),
-                self._unknown,
+                total=self._total,
+                answered=self._answered,
+                failed=self._failed,
+                answered_before=self._answered_before,
+                unsent=self._unsent,
+                seconds=now - self._start,
+                per_minute=self._rate(now),
+                wait_seconds=wait_seconds if state == "running" else 0.0,
+                failures=tuple((one.message, one.count) for one in self._failures.values()),
+                other_failures=self._failed - sum(one.count for one in self._failures.values()),
+                state=state,
+                reason=reason,
+                undecided=self._undecided,
+                approver_error=self._approver_error,
+                acted=self._acted,
+                cut=tuple((reason, count) for reason in CUTTING_REASONS if (count := self._cut[reason])),
+                max_tokens=self._max_tokens,
+                max_usd=self._max_usd,
+                failure_rows=tuple(one.rows for one in self._failures.values()),
+                unknown=self._unknown,
                 note=self._note if state == "running" else "",
             )
-
-    def _note_row(self, message: str, row: int) -> None:
-        if message in self._failures:
-            rows = self._rows.setdefault(message, [])
-            insort(rows, row)
-            del rows[MAX_ROWS:]
 
     def _rate(self, now: float) -> float | None:
         elapsed = now - self._window_start
@@ -188,6 +226,11 @@ def _message_of(error: BaseException) -> str:
         return shorten(_in_one_line(f"{type(error).__name__}: {error}"), MAX_MESSAGE_CHARS)
     reason, fix = shorten(_in_one_line(error.message), MAX_MESSAGE_CHARS), _in_one_line(error.fix)
     return f"{reason} {shorten(fix, MAX_FIX_CHARS)}".strip()
+
+
+def _kind_of(error: BaseException) -> str:
+    """Return what failures of a kind have in common: their message without numbers and ids."""
+    return _NUMBERED.sub(VARYING, _message_of(error))
 
 
 def _in_one_line(text: str) -> str:

@@ -11,15 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TextIO
 
-from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.status_line import cut_text, status_line, undecided_text
 from nbtool.clock import monotonic
 from nbtool.errors import Cancelled, NbtoolError
-from nbtool.map_progress import CONTINUE_FIX, MapProgress, ProgressView, get_progress_view
-from nbtool.messages import Usage
+from nbtool.map_progress import CONTINUE_FIX, MapProgress, MapState, ProgressView, get_progress_view
 from nbtool.threads.loop import background_loop
 
 INTERVAL = 0.2
@@ -29,41 +27,40 @@ VIEW_INTERVAL = 0.33
 """Seconds between two updates of a view."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownMap:
-    """What is shown of a map, and how it is stopped; `line` returns its progress as a text.
-
-    `continue_fix` is what a person can do once it was stopped.
-    """
-
-    counts: MapCounts
-    usage: Callable[[], Usage]
-    wait_seconds: Callable[[], float]
-    stop: Callable[[], object]
-    line: Callable[[MapProgress], str] = status_line
-    continue_fix: str = CONTINUE_FIX
+Measure = Callable[[MapState, str], MapProgress]
+"""Returns how far a map is, in a state and, if it was stopped, for a reason."""
 
 
 class ProgressDisplay:
     """Shows a map from `open` to `close`; with `is_shown=False` only, at the end, what its values do not say.
 
-    That is also how far it came if it was interrupted. One that is `is_part` of another map shows nothing.
+    That is also how far it came if it was interrupted. One that is `is_part` of another map shows nothing. `measure`
+    returns how far it is, in a state and for a reason, `stop` stops it, and `continue_fix` is what can be done then.
     """
 
-    def __init__(self, shown: ShownMap, *, is_shown: bool, is_part: bool = False) -> None:
-        self._map, self._is_shown, self._is_part = shown, is_shown and not is_part, is_part
+    def __init__(
+        self,
+        measure: Measure,
+        stop: Callable[[], object],
+        *,
+        is_shown: bool,
+        is_part: bool = False,
+        line: Callable[[MapProgress], str] = status_line,
+        continue_fix: str = CONTINUE_FIX,
+    ) -> None:
+        self._measure, self._stop, self._make_line, self._continue_fix = measure, stop, line, continue_fix
+        self._is_shown, self._is_part = is_shown and not is_part, is_part
         self._line: ProgressLine | None = None
         self._view: ProgressView | None = None
         self._updates: Future[None] | None = None
 
     def open(self) -> None:
         """Begin to show it, in the output of the running cell."""
-        self._map.counts.begin()
         if not self._is_shown:
             return
         if make_view := get_progress_view():
             with suppress(Exception):  # without the view there is the line
-                self._view = make_view(self._progress(), self._map.stop)
+                self._view = make_view(self._progress(), self._stop)
         if self._view:
             self._updates = background_loop().submit(self._update_view(self._view))
         else:
@@ -122,19 +119,17 @@ class ProgressDisplay:
 
     def _end_text(self, progress: MapProgress) -> str:
         text = self._text(progress)
-        return f"{text} ({self._map.continue_fix})" if progress.state == "stopped" else text
+        return f"{text} ({self._continue_fix})" if progress.state == "stopped" else text
 
     def _text(self, progress: MapProgress) -> str:
-        return f"nbtool: {self._map.line(progress)}"
+        return f"nbtool: {self._make_line(progress)}"
 
     def _progress(self, error: BaseException | None = None, *, is_ended: bool = False) -> MapProgress:
-        counts, usage = self._map.counts, self._map.usage()
         if not is_ended:
-            return counts.progress(usage, wait_seconds=self._map.wait_seconds())
+            return self._measure("running", "")
         if error is None:
-            return counts.progress(usage, state="completed")
-        stopped = counts.progress(usage, state="stopped", reason=_reason_of(error))
-        return replace(stopped, continue_fix=self._map.continue_fix)
+            return self._measure("completed", "")
+        return replace(self._measure("stopped", _reason_of(error)), continue_fix=self._continue_fix)
 
     async def _update_view(self, view: ProgressView) -> None:
         while True:

@@ -110,7 +110,7 @@ def rows_text(progress: MapProgress, number: int) -> str:
     if not rows:
         return ""
     more = progress.failures[number][1] - len(rows)
-    names = [*map(str, rows), *([f"{format_number(more)} more"] if more else [])]
+    names = [*rows, *([f"{format_number(more)} more"] if more else [])]
     joined = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     return f"{'row' if len(names) == 1 else 'rows'} {joined}"
 

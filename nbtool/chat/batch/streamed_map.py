@@ -6,18 +6,18 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 
 from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.batch import Batch
+from nbtool.chat.batch.continued_file import ContinuedFile
 from nbtool.chat.batch.map_counts import MapCounts
-from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
+from nbtool.chat.batch.progress import ProgressDisplay
 from nbtool.chat.batch.prompts import PromptItem, prompt_bytes
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.sinks.answer_sink import AnswerSink
 from nbtool.chat.batch.status_line import status_line
-from nbtool.events import EndReason
-from nbtool.map_progress import CONTINUE_FIX, MapProgress
+from nbtool.map_progress import CONTINUE_FIX, MapProgress, MapState
 from nbtool.messages import Usage
 
 CHUNK = 1_000
@@ -37,55 +37,19 @@ MakeBatch = Callable[[Sequence[PromptItem], Mapping[int, str]], Batch]
 TakeLost = Callable[[Sequence[PromptItem]], tuple[Sequence[Answer], Sequence[PromptItem], Mapping[int, str]]]
 
 
-@dataclass(slots=True)
-class MapTotals:
-    """What came of a streamed map.
+@dataclass(frozen=True, slots=True)
+class MapTotals(MapProgress):
+    """What came of a streamed map: its progress at the end.
 
     `answered_before` had an answer already, whose usage is not counted. `failed` are also those that were not sent
     again because a call had started in an earlier map. `unsent` were not answered, because their turn was stopped.
-    `undecided` are those with an answer in whose turn a call was denied, or its result withheld, because nobody could
-    be asked or the approver failed, the first time by `approver_error`; of the `acted` ones another call ran.
-    `failures` are the first distinct messages of failed prompts with their numbers, `failure_rows` the first rows of
-    each, `other_failures` the number of all others. `cut` are the numbers of answers that a limit cut short, by the
-    reason; `max_tokens` and `max_usd` the budget. `remains` is what is left at the provider of `batch="provider"`.
+    `remains` is what is left at the provider of `batch="provider"`, in words.
     """
 
-    answered: int = 0
-    failed: int = 0
-    answered_before: int = 0
-    usage: Usage = field(default_factory=Usage)
-    unsent: int = 0
-    undecided: int = 0
-    failures: tuple[tuple[str, int], ...] = ()
-    other_failures: int = 0
-    approver_error: str = ""
-    acted: int = 0
-    failure_rows: tuple[tuple[int, ...], ...] = ()
-    cut: tuple[tuple[EndReason, int], ...] = ()
-    max_tokens: int | None = None
-    max_usd: float | None = None
     remains: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return status_line(
-            MapProgress(
-                self.usage,
-                answered=self.answered,
-                failed=self.failed,
-                answered_before=self.answered_before,
-                unsent=self.unsent,
-                failures=self.failures,
-                other_failures=self.other_failures,
-                undecided=self.undecided,
-                approver_error=self.approver_error,
-                acted=self.acted,
-                failure_rows=self.failure_rows,
-                cut=self.cut,
-                max_tokens=self.max_tokens,
-                max_usd=self.max_usd,
-                state="completed",
-            )
-        )
+        return status_line(self)
 
 
 def run_streamed_map(
@@ -117,17 +81,20 @@ class _StreamedMap:
     ) -> None:
         self._sink, self._make_batch, self._take_lost = sink, make_batch, take_lost
         self._chunk = PROVIDER_CHUNK if settings.batch else CHUNK
-        self._totals = MapTotals(max_tokens=settings.tokens, max_usd=settings.usd)
+        self._spent = Usage()  # by the batches that have ended
+        self._remains: tuple[str, ...] = ()
         self._batch: Batch | None = None
         self._is_stopped = False
         self._garbage_bytes = 0
         self._lock = threading.Lock()
         self._counts = MapCounts(None, max_tokens=settings.tokens, max_usd=settings.usd)
-        shown = ShownMap(self._counts, self._usage, self._wait_seconds, self._stop, continue_fix=continue_fix)
-        self._display = ProgressDisplay(shown, is_shown=settings.progress)
+        self._display = ProgressDisplay(
+            self._progress, self._stop, is_shown=settings.progress, continue_fix=continue_fix
+        )
 
     def run(self, items: Iterable[PromptItem]) -> MapTotals:
         """Send all prompts and return what came of them."""
+        self._counts.begin()
         self._display.open()
         error: BaseException | None = None
         try:
@@ -140,15 +107,11 @@ class _StreamedMap:
             raise
         finally:
             self._display.close(error)
-        counts = self._counts.progress(self._totals.usage)
-        self._totals.failures, self._totals.other_failures = counts.failures, counts.other_failures
-        self._totals.approver_error, self._totals.acted = counts.approver_error, counts.acted
-        self._totals.failure_rows, self._totals.cut = counts.failure_rows, counts.cut
-        return self._totals
+        progress = self._counts.progress(self._spent, state="completed")
+        return MapTotals(**{one.name: getattr(progress, one.name) for one in fields(progress)}, remains=self._remains)
 
     def _answer_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:
         left = self._sink.unanswered(chunk)
-        self._totals.answered_before += len(chunk) - len(left)
         self._counts.add_answered_before(len(chunk) - len(left))
         poll()
         left, turns = self._write_lost(left)
@@ -160,10 +123,9 @@ class _StreamedMap:
         answers, others, unfinished = self._take_lost(chunk)
         if answers:
             self._sink.write(answers)
-            self._totals.answered_before += len(answers)
             self._counts.add_answered_before(len(answers))
-        acted_turns = getattr(self._sink, "acted_turns", None)
-        return others, {**(acted_turns(others) if acted_turns else {}), **unfinished}
+        acted = self._sink.acted_turns(others) if isinstance(self._sink, ContinuedFile) else {}
+        return others, {**acted, **unfinished}
 
     def _send_chunk(self, chunk: Sequence[PromptItem], turns: Mapping[int, str], poll: Callable[[], None]) -> None:
         batch, written = self._begin_batch(chunk, turns), set[int]()
@@ -191,8 +153,8 @@ class _StreamedMap:
                 is_complete = True
                 self._clean_up(batch)
         finally:
-            if not is_complete and (expect_recovery := getattr(self._sink, "expect_recovery", None)):
-                expect_recovery()
+            if not is_complete and isinstance(self._sink, ContinuedFile):
+                self._sink.expect_recovery()
 
     def _write(self, batch: Batch, answers: Sequence[Answer], written: set[int]) -> None:
         """Write the answers of prompts that were sent; the others have none."""
@@ -202,17 +164,9 @@ class _StreamedMap:
             self._sink.write(sent)
         written.update(one.index for one in sent)
         for one in answers:
-            self._count(one, is_unsent=batch.is_unsent(one))
+            self._counts.add_answer(one, is_unsent=batch.is_unsent(one))
         self._release(batch, answers)
         self._display.update()
-
-    def _count(self, one: Answer, *, is_unsent: bool) -> None:
-        self._totals.unsent += is_unsent
-        self._totals.failed += one.error is not None and not is_unsent
-        self._totals.answered += one.error is None and not one.is_cached
-        self._totals.answered_before += one.is_cached
-        self._totals.undecided += one.has_undecided_calls
-        self._counts.add_answer(one, is_unsent=is_unsent)
 
     def _release(self, batch: Batch, answers: Sequence[Answer]) -> None:
         """Free the memory of answers that were written."""
@@ -225,7 +179,7 @@ class _StreamedMap:
     def _clean_up(self, batch: Batch) -> None:
         """Have the provider of the batch delete what is written now."""
         batch.clean_up()
-        self._totals.remains += batch.remains
+        self._remains += batch.remains
 
     def _begin_batch(self, chunk: Sequence[PromptItem], turns: Mapping[int, str]) -> Batch:
         batch = self._make_batch(chunk, turns)
@@ -238,7 +192,7 @@ class _StreamedMap:
 
     def _end_batch(self, batch: Batch) -> None:
         with self._lock:
-            self._totals.usage += batch.usage
+            self._spent += batch.usage
             self._batch = None
 
     def _stop(self) -> None:
@@ -248,9 +202,12 @@ class _StreamedMap:
         if batch:
             batch.cancel()
 
+    def _progress(self, state: MapState, reason: str) -> MapProgress:
+        return self._counts.progress(self._usage(), wait_seconds=self._wait_seconds(), state=state, reason=reason)
+
     def _usage(self) -> Usage:
         with self._lock:
-            return self._totals.usage + self._batch.usage if self._batch else self._totals.usage
+            return self._spent + self._batch.usage if self._batch else self._spent
 
     def _wait_seconds(self) -> float:
         batch = self._batch

@@ -5,10 +5,13 @@ import sys
 import pytest
 
 from nbtool.chat.batch.answers import Answer
-from nbtool.chat.batch.map_counts import MAX_FAILURES, MAX_MESSAGE_CHARS, MapCounts
+from nbtool.chat.batch.map_counts import MAX_FAILURES, MAX_MESSAGE_CHARS, VARYING, MapCounts
 from nbtool.errors import BadUsage
 from nbtool.map_progress import MapProgress
 from nbtool.messages import Usage
+
+NAMES = "abcdefghij"
+LETTERS = str.maketrans("0123456789", NAMES)
 
 
 class Clock:
@@ -48,12 +51,12 @@ def test_each_prompt_is_counted_once_as_what_came_of_it() -> None:
 def test_the_first_distinct_messages_are_kept_and_all_others_counted() -> None:
     counts, _ = counted()
     for number in range(20):
-        counts.add(BadUsage(f"Wrong {number % 10}."))
+        counts.add(BadUsage(f"Wrong {NAMES[number % 10]}."))
     counts.add(BadUsage("x" * 10_000))
 
     shown = progress(counts)
 
-    assert shown.failures == tuple((f"Wrong {number}.", 2) for number in range(MAX_FAILURES))
+    assert shown.failures == tuple((f"Wrong {name}.", 2) for name in NAMES[:MAX_FAILURES])
     assert shown.other_failures == 11
 
 
@@ -80,11 +83,25 @@ def test_of_a_long_message_what_can_be_done_about_it_is_kept() -> None:
 def test_the_first_rows_of_each_message_are_kept_in_order() -> None:
     counts, _ = counted()
     for row in (40, 3, 99, 17, 2_000):
-        counts.add_answer(Answer(row, None, "", error=BadUsage("Wrong.")))
-    counts.add_answer(Answer(5, None, "", error=BadUsage("Bad.")))
+        counts.add_answer(Answer(row, f"row {row}", "", error=BadUsage("Wrong.")))
+    counts.add_answer(Answer(5, "x" * 100, "", error=BadUsage("Bad.")))
     counts.add_answer(Answer(1, None, "", error=BadUsage("Wrong.")), is_unsent=True)
 
-    assert progress(counts).failure_rows == ((3, 17, 40), (5,))
+    first, (second,) = progress(counts).failure_rows
+    assert first == ("row 3", "row 17", "row 40")
+    assert len(second) < 100
+
+
+def test_failures_that_differ_in_numbers_and_ids_only_are_of_one_kind() -> None:
+    counts, _ = counted()
+    for number in range(20):
+        counts.add(BadUsage(f"The 2 parts of batch-{number} are wrong."))
+    counts.add(BadUsage("The 2 parts of it are wrong."))
+
+    (message, count), (_, others) = progress(counts).failures
+    assert (count, others) == (20, 1)
+    assert VARYING in message
+    assert "2" in message
 
 
 def test_the_rate_is_that_of_the_last_minute() -> None:
@@ -153,7 +170,7 @@ def test_what_is_kept_does_not_grow_with_the_answers() -> None:
     counts, clock = counted(200_000)
     for number in range(200_000):
         clock.now += 0.01
-        counts.add(BadUsage(f"Wrong {number}.") if number % 2 else None)
+        counts.add(BadUsage(f"Wrong {str(number).translate(LETTERS)}.") if number % 2 else None)
 
     assert len(counts._buckets) < 80
     assert len(counts._failures) == MAX_FAILURES

@@ -15,10 +15,10 @@ from nbtool import Chat
 from nbtool.chain.hooks import RequestContext
 from nbtool.chat.batch import Answer
 from nbtool.chat.batch.map_counts import MapCounts
-from nbtool.chat.batch.progress import ProgressDisplay, ShownMap
+from nbtool.chat.batch.progress import ProgressDisplay
 from nbtool.chat.batch_builder import BEGIN_FIX
 from nbtool.errors import BadUsage, Cancelled
-from nbtool.map_progress import CONTINUE_FIX, MapProgress, get_progress_view, set_progress_view
+from nbtool.map_progress import CONTINUE_FIX, MapProgress, MapState, get_progress_view, set_progress_view
 from nbtool.messages import Usage
 from nbtool.testing import ScriptedWire
 from nbtool.wire.base import Prompt
@@ -259,6 +259,10 @@ def test_without_a_view_there_is_the_line(*, is_raised: bool, monkeypatch: pytes
     assert get_progress_view() is None
 
 
+def measured(counts: MapCounts) -> Callable[[MapState, str], MapProgress]:
+    return lambda state, reason: counts.progress(Usage(), state=state, reason=reason)
+
+
 def test_no_text_is_made_for_each_answer() -> None:
     texts: list[str] = []
 
@@ -266,8 +270,7 @@ def test_no_text_is_made_for_each_answer() -> None:
         texts.append("nbtool: …")
         return texts[-1]
 
-    shown = ShownMap(MapCounts(None), Usage, lambda: 0.0, lambda: None, line)
-    display = ProgressDisplay(shown, is_shown=True)
+    display = ProgressDisplay(measured(MapCounts(None)), lambda: None, is_shown=True, line=line)
     display.open()
     for _ in range(10_000):
         display.update()
@@ -282,7 +285,7 @@ def test_an_interrupted_map_without_progress_says_how_far_it_came(capsys: pytest
     for row in (1, 2):
         counts.add_answer(Answer(row, None, "b", error=Cancelled("No."), has_unknown_calls=row == 1), is_unsent=True)
     for error in (KeyboardInterrupt(), Cancelled("No."), None):
-        ProgressDisplay(ShownMap(counts, Usage, lambda: 0.0, lambda: None), is_shown=False).close(error)
+        ProgressDisplay(measured(counts), lambda: None, is_shown=False).close(error)
 
     line = "1 of 3 prompts, stopped, 2 not answered (1 with a call of unknown outcome) (map again to go on)"
     assert capsys.readouterr().err == f"nbtool: {line}\n"

@@ -38,13 +38,14 @@ FAILED: dict[str, Any] = {
             FAILED | {"failed": 1_005, "failures": (("The tool broke.", 2), ("Bad.", 3)), "other_failures": 1_000},
             "1,006 of 3 prompts, 1,005 failed (2: The tool broke; 1,003 with other messages)",
         ),
-        (FAILED | {"failure_rows": ((3, 17),)}, "3 of 3 prompts, 2 failed (rows 3 and 17: The tool broke)"),
+        (FAILED | {"failure_rows": (("3", "17"),)}, "3 of 3 prompts, 2 failed (rows 3 and 17: The tool broke)"),
         (
-            FAILED | {"failed": 10, "failures": (("Bad.", 9),), "failure_rows": ((3, 17, 40),), "other_failures": 1},
+            FAILED
+            | {"failed": 10, "failures": (("Bad.", 9),), "failure_rows": (("3", "17", "40"),), "other_failures": 1},
             "11 of 3 prompts, 10 failed (rows 3, 17, 40 and 6 more: Bad; 1 with other messages)",
         ),
         (
-            FAILED | {"failed": 1, "failures": (("Bad.", 1),), "failure_rows": ((3,),)},
+            FAILED | {"failed": 1, "failures": (("Bad.", 1),), "failure_rows": (("3",),)},
             "2 of 3 prompts, 1 failed (row 3: Bad)",
         ),
         ({"answered": 1, "answered_before": 1_200}, "1,201 prompts, 1,200 answered before"),

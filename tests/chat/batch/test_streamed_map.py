@@ -54,7 +54,7 @@ def test_answers_are_written_by_row_and_a_second_run_sends_only_what_failed(tmp_
         second = Chat(wire=again).map_into(path, ["a", "b", "c"], concurrency=1)
 
     assert str(first).startswith("3 prompts, 1 failed (row 1: ")
-    assert first.failure_rows == ((1,),)
+    assert first.failure_rows == (("1",),)
     assert [count for _, count in first.failures] == [1]
     assert first.other_failures == 0
     assert [(row, value) for row, value, _ in written] == [(0, "A"), (1, None), (2, "C")]

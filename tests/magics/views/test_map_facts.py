@@ -48,7 +48,7 @@ def test_calls_that_nobody_could_be_asked_about_are_counted_and_have_their_fix_a
 
 
 def test_failures_have_their_first_rows() -> None:
-    shown = describe_map(MapProgress(Usage(), failed=5, failures=(("Bad.", 5),), failure_rows=((3, 17, 40),)))
+    shown = describe_map(MapProgress(Usage(), failed=5, failures=(("Bad.", 5),), failure_rows=(("3", "17", "40"),)))
 
     assert shown["failures"] == [{"text": "Bad. (rows 3, 17, 40 and 2 more)", "count": 5}]
 
