@@ -17,7 +17,7 @@ from nbtool.argument_check import check_arguments
 from nbtool.chain.limits import MAX_REPEATS, Limits, Repeats
 from nbtool.chain.plugin import Plugin
 from nbtool.chain.plugin_check import check_plugins
-from nbtool.chat.batch import Batch, MapTotals
+from nbtool.chat.batch import Batch, MapInterrupted, MapTotals
 from nbtool.chat.batch_builder import build_batch, map_into
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation import Conversation, TurnRef
@@ -125,6 +125,7 @@ class Chat(ChatBase):
     rehearse = rehearse_turn
     open_questions = open_questions
     check_idle = check_idle
+    _interrupted_map: Batch | None = None
 
     def __init__(  # noqa: PLR0913 - all parts of a chat, by name
         self,
@@ -306,9 +307,20 @@ class Chat(ChatBase):
             chat.map("Is this review kind? {text}", frame, as_=bool).values  # a Series beside the frame
 
         A call that needs an approval is denied without an `approver`: the batch says how many prompts had one.
-        Synchronous tools run on the calling thread. An interrupt cancels the remaining prompts, then is raised.
+        Synchronous tools run on the calling thread. An interrupt cancels the remaining prompts, then is raised; the
+        answers so far are in `chat.interrupted_map`.
         """
-        return build_batch(self, prompts, rows, **kwargs).wait()
+        batch = build_batch(self, prompts, rows, **kwargs)
+        try:
+            return batch.wait()
+        except KeyboardInterrupt:
+            self._interrupted_map = batch
+            raise MapInterrupted(batch) from None
+
+    @property
+    def interrupted_map(self) -> Batch | None:
+        """The batch of the latest `map` of this chat that was interrupted, with the answers so far."""
+        return self._interrupted_map
 
     def start_map(self, prompts: Any, rows: Any = None, **kwargs: Any) -> Batch:
         """Send many independent prompts and return at once: iterate over the answers, or await all of them.

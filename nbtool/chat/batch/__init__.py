@@ -2,6 +2,7 @@
 
 prompts.py          parse prompts, columns and templates
 rows.py             rows of a template: dicts, frames, Arrow tables and files, queries, cursors
+answer_frame.py     the answers as a frame of pandas or Polars
 answers.py          an answer, and what gives answers from elsewhere
 batch.py            the running batch: limited concurrency, answers on arrival and in order at the end
 continued_file.py   what a file of answers says of an earlier map
@@ -26,7 +27,7 @@ remote/             whole turns on a Dask cluster or in a pool of processes
 """
 
 from nbtool.chat.batch.answers import Answer
-from nbtool.chat.batch.batch import Batch
+from nbtool.chat.batch.batch import Batch, MapInterrupted
 from nbtool.chat.batch.batch_driver import BatchDriver
 from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey, answer_value
 from nbtool.chat.batch.prompts import PromptItem, parse_prompts
@@ -42,6 +43,7 @@ __all__ = [
     "Batch",
     "BatchDriver",
     "BatchKey",
+    "MapInterrupted",
     "MapSettings",
     "MapTotals",
     "PromptItem",

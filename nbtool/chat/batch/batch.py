@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from nbtool.argument_check import check_arguments
+from nbtool.chat.batch.answer_frame import make_frame
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.batch_driver import BatchDriver
 from nbtool.chat.batch.earlier_maps.earlier_turns import choose_step, has_started, not_repeated
@@ -19,6 +20,7 @@ from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
+from nbtool.chat.batch.rows import FrameLibrary
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch.status_line import contents_line, line_html, status_line
@@ -30,6 +32,21 @@ from nbtool.messages import Usage
 from nbtool.threads.caller_thread import CallerThread
 from nbtool.threads.loop import POLL_SECONDS, background_loop, run_sync
 from nbtool.threads.threadless import new_queue
+
+INTERRUPTED = "The answers so far are in `chat.interrupted_map`; map again to go on."
+"""Said of a map that was interrupted."""
+
+
+class MapInterrupted(KeyboardInterrupt):
+    """A person interrupted a map: `batch` has the answers so far. A notebook shows one line, without a traceback."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(INTERRUPTED)
+        self.batch = batch
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the line that IPython shows."""
+        return [f"KeyboardInterrupt: {self}"]
 
 
 @check_arguments
@@ -85,6 +102,15 @@ class Batch:
         A column of answers that are all bool, int or float has that dtype, or its nullable form if some failed.
         """
         return self._questions.shape([answer.error or answer.value for answer in self.wait().answers])
+
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """Return the answers as a frame of pandas, or else Polars; waits for the last one.
+
+        A row for each prompt, in order. The fields of answers that are records (a model of pydantic, a dataclass, a
+        dict) are columns, other answers are the column `answer`; `error` says why a prompt has none. A frame of pandas
+        has the index of the input. Without a `library` it is that of the rows, else the one that is installed.
+        """
+        return make_frame(self.wait().answers, library or self._questions.library)
 
     @property
     def stop_reason(self) -> NbtoolError | None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import Formatter
 from types import FrameType
 from typing import Any
 
-from nbtool.chat.batch.rows import MAX_NAME, column_names, no_column, read_rows
+from nbtool.chat.batch.rows import LIBRARIES, MAX_NAME, FrameLibrary, column_names, no_column, read_rows
 from nbtool.errors import BadUsage
 from nbtool.messages import Message
 from nbtool.text import shorten, type_of
@@ -45,10 +45,14 @@ class PromptItem:
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """All prompts in order; `shape` converts their answers to a list, or to a column if the input was one."""
+    """All prompts in order; `shape` converts their answers to a list, or to a column if the input was one.
+
+    `library` is that of the frame or column of the input, None for others.
+    """
 
     items: Sequence[PromptItem]
     shape: OutputShape
+    library: FrameLibrary | None = None
 
 
 def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
@@ -60,7 +64,7 @@ def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
     table = prompts if rows is None else rows
     items = _items(prompts, rows, is_streamed=False)
     labels, shape = _index_of(table)
-    return _prompt_set(_bounded(items), labels, shape)
+    return replace(_prompt_set(_bounded(items), labels, shape), library=_library_of(table))
 
 
 def stream_prompts(prompts: Iterable[Any] | str, rows: Iterable[Any] | None = None) -> Iterator[PromptItem]:
@@ -71,6 +75,11 @@ def stream_prompts(prompts: Iterable[Any] | str, rows: Iterable[Any] | None = No
             fit is a `problem` of its prompt.
     """
     return _items(prompts, rows, is_streamed=True)
+
+
+def _library_of(table: Any) -> FrameLibrary | None:
+    module = type(table).__module__.partition(".")[0]
+    return next((name for name in LIBRARIES if name == module), None)
 
 
 def _items(prompts: Any, rows: Any, *, is_streamed: bool) -> Iterator[PromptItem]:

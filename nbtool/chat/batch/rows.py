@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from nbtool.errors import BadUsage
 from nbtool.text import list_names, shorten, type_of
@@ -32,6 +32,11 @@ READERS = {
     ".jsonl": "pandas.read_json({}, lines=True)",
 }
 """By the end of a file's name: how its rows are read."""
+
+FrameLibrary = Literal["pandas", "polars"]
+"""A library of frames in which answers can be given."""
+
+LIBRARIES: tuple[FrameLibrary, ...] = ("pandas", "polars")
 
 _NONE = object()
 

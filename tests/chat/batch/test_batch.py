@@ -314,10 +314,15 @@ def test_an_interrupt_cancels_what_is_left_and_goes_on() -> None:
         raise KeyboardInterrupt
 
     wire = ScriptedWire(["Done.", call("interrupted"), "Never."])
-    with pytest.raises(KeyboardInterrupt):
-        Chat(wire=wire, tools=[interrupted]).map(["a", "b", "c"], concurrency=1)
+    chat = Chat(wire=wire, tools=[interrupted])
+    assert chat.interrupted_map is None
+    with pytest.raises(KeyboardInterrupt) as raised:
+        chat.map(["a", "b", "c"], concurrency=1)
 
     assert len(wire.prompts) == 2
+    assert chat.interrupted_map is not None
+    assert chat.interrupted_map.values[0] == "Done."
+    assert len(raised.value._render_traceback_()) == 1  # type: ignore[attr-defined]  # of a map's own interrupt
 
 
 def test_what_was_answered_before_is_not_asked_again() -> None:
