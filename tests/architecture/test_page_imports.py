@@ -1,4 +1,4 @@
-"""The imports of the page's script keep to the table in CONTRIBUTING.md, and form no cycle."""
+"""The imports of the page's script keep to the table in docs/development.md, and form no cycle."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def find_breaches(graph: dict[str, set[str]], table: dict[str, frozenset[str]]) 
 
 
 def test_every_import_of_the_page_keeps_to_the_table() -> None:
-    table = read_table((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    table = read_table((ROOT / "docs" / "development.md").read_text(encoding="utf-8"))
     graph = read_graph(SOURCES)
 
     assert find_breaches(graph, table) == []
@@ -71,7 +71,7 @@ def test_every_import_of_the_page_keeps_to_the_table() -> None:
 
 
 def test_every_row_of_the_table_of_the_page_is_in_use() -> None:
-    table = read_table((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    table = read_table((ROOT / "docs" / "development.md").read_text(encoding="utf-8"))
     used = {(part_of(file), part_of(target)) for file, targets in read_graph(SOURCES).items() for target in targets}
 
     assert [(part, other) for part, others in table.items() for other in others if (part, other) not in used] == []
@@ -82,7 +82,7 @@ def test_no_files_of_the_page_import_each_other() -> None:
 
 
 def test_the_parts_of_the_page_form_no_cycle() -> None:
-    TopologicalSorter(read_table((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))).prepare()
+    TopologicalSorter(read_table((ROOT / "docs" / "development.md").read_text(encoding="utf-8"))).prepare()
 
 
 def test_a_wrong_import_and_a_cycle_are_found(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def sources(notebook: Notebook) -> list[str]:
     return [str(source) for source in notebook.page.evaluate(script)]
 
 
-def test_a_turn_that_waits_offers_no_repetition_and_a_finished_one_a_cell_below_that_does_not_run(lab: Lab) -> None:
+def test_a_turn_that_waits_offers_no_repetition_and_a_finished_one_a_cell_below_with_alt(lab: Lab) -> None:
     notebook = chat(lab, "python3", ASK, CHECK)
     notebook.start_cell(1)
     waiting = card(notebook, 1)
@@ -148,7 +148,7 @@ def test_a_turn_that_waits_offers_no_repetition_and_a_finished_one_a_cell_below_
         expect(waiting.get_by_role("button", name=name)).to_have_count(0)
     waiting.get_by_role("button", name="Approve").click()
     notebook.wait_ended(1)
-    waiting.get_by_role("button", name="Edit prompt").click()
+    waiting.get_by_role("button", name="Edit prompt").click(modifiers=["Alt"])
     expect(waiting.get_by_text("Review, then run it")).to_be_visible()
 
     edited = sources(notebook)[2]
@@ -167,7 +167,7 @@ def test_a_turn_that_waits_offers_no_repetition_and_a_finished_one_a_cell_below_
 
 
 @pytest.mark.journey
-def test_a_conversation_is_read_as_one_and_what_is_sent_there_becomes_a_cell(lab: Lab) -> None:
+def test_a_conversation_is_read_as_one_and_what_is_sent_there_runs_in_a_cell_below(lab: Lab) -> None:
     hello = "%%chat -m practice:fast\nHello"
     notebook = chat(lab, "python3", hello, hello.replace("Hello", "Hello again"), "%chat show")
     for index in (1, 2, 3):
@@ -184,9 +184,13 @@ def test_a_conversation_is_read_as_one_and_what_is_sent_there_becomes_a_cell(lab
     assert len(sources(notebook)) == 4
     box.press("Enter")
 
-    expect(view.get_by_text("Review, then run it")).to_be_visible()
+    notebook.wait_output(4, "embedded practice")
+    notebook.wait_ended(4)
     assert sources(notebook)[4] == "%%chat\nAnd what else?\nPlease."
-    notebook.run_cell(4)
+    box.fill("Later.")
+    box.press("Alt+Enter")
+    expect(view.get_by_text("Review, then run it")).to_be_visible()
+    assert notebook.cell(4).locator(".jp-InputPrompt").inner_text().strip() == "[ ]:"
     view.get_by_role("button", name="Refresh").click()
     expect(view.get_by_role("article")).to_have_count(3)
     assert notebook.errors == []

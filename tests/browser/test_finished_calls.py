@@ -185,7 +185,7 @@ def test_the_answer_dominates_and_several_finished_calls_are_one_quiet_line(lab:
     output = notebook.run_cell(1)
     turn = output.locator(".nb-turn")
     group = turn.locator(".nb-group > summary")
-    expect(group).to_have_text(re.compile(r"^3 calls weigh, weigh_all, heaviest [\d.]+ m?s$"))
+    expect(group).to_have_text(re.compile(r"^3 calls: ✓weigh, weigh_all, heaviest→ 40 rows[\d.]+ m?s$"))
     screenshot(turn, f"quiet-turn-{theme}")
 
     sizes = turn.evaluate(SIZES)

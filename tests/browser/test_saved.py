@@ -45,7 +45,7 @@ def long(name: str = "finished") -> Any:
     document = recorded_document(name)
     for block in document["blocks"]:
         if block["kind"] == "thinking":
-            block["text"] += "\n" + "Hm. " * 1_000
+            block["text"] += "\n" + "Hm. " * 3_000
     return document
 
 
@@ -250,7 +250,7 @@ def test_forged_turns_of_a_live_notebook_run_and_fetch_nothing_whatever_is_click
 
 
 @pytest.mark.journey
-def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: Lab) -> None:
+def test_with_a_living_kernel_its_buttons_with_alt_put_a_cell_below_and_run_nothing(lab: Lab) -> None:
     notebook = lab.open_cells(SETUP, ASK, "print('the last cell')", kernel="python3")
     notebook.run_cell(0)
     notebook.run_cell(1)
@@ -261,7 +261,7 @@ def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: 
     (data,) = (output.data for output in cells[1].outputs if output.output_type == "display_data")
     turn_id = data[TURN_MIME]["head"]["turn_id"]
     notebook.page.set_viewport_size({"width": 1200, "height": 300})
-    turn.get_by_role("button", name="Rerun").click()
+    turn.get_by_role("button", name="Rerun").click(modifiers=["Alt"])
     expect(turn.get_by_role("status")).to_contain_text("Added as a new cell below")
     rerun = notebook.source(2)
     expect(notebook.cell(2)).to_be_in_viewport(ratio=0.9)
@@ -269,7 +269,7 @@ def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: 
     turn.get_by_role("button", name="To code").click()
     expect(turn.get_by_role("status")).to_contain_text("1 call")
     code = notebook.source(2)
-    turn.get_by_role("button", name="Edit prompt").click()
+    turn.get_by_role("button", name="Edit prompt").click(modifiers=["Alt"])
     edit = notebook.source(2)
     notebook.page.evaluate(f"() => {PANEL}.sessionContext.shutdown()")
 

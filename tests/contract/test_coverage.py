@@ -80,8 +80,9 @@ def marked(folder: Path, kind: str) -> set[str]:
 
 
 def features() -> list[str]:
-    """Read the first cell of each row of the README's tables of features."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Features\n")[1].split("\n## ")[0]
+    """Read the first cell of each row of the tables of features."""
+    page = (ROOT / "docs" / "features.md").read_text(encoding="utf-8")
+    section = page.split("\n## Features\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| .+ \|$", section, flags=re.MULTILINE)
     return [row for row in rows if row != "to"]
 
