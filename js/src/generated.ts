@@ -830,13 +830,23 @@ export interface BindRequest {
   reference: string;
 }
 
+/** A request to continue the notebook's chat of an earlier kernel, by its id, in place of the present one. */
+export interface ContinueRequest {
+  v: 1;
+  kind: "continue";
+  chat: ChatName;
+  turn: TurnId;
+}
+
+export type ActingRequest = VersionRequest | CodeRequest | UndoRequest | RepeatRequest | BindRequest | ContinueRequest;
+
 /** Page of a saved turn → kernel. */
-export type SavedTurnRequest = VersionRequest | CodeRequest | ModelsRequest | UndoRequest | RepeatRequest | BindRequest;
+export type SavedTurnRequest = ActingRequest | ModelsRequest;
 
 /**
  * What was done, or why not, as `text`.
  * `source` is that of a cell, `data` the output that shows a version, `models` has the first lines for a cell,
- * and `in_place` is whether the turn's own cell repeats it.
+ * and `in_place` is whether the turn's own cell repeats it. `missing` are names that the notebook lacks.
  */
 export interface SavedTurnAnswer {
   v: 1;
@@ -846,6 +856,7 @@ export interface SavedTurnAnswer {
   data?: Record<string, unknown>;
   models?: ModelChoice[];
   in_place?: boolean;
+  missing?: string[];
 }
 
 export type CellKind = "code" | "markdown" | "raw";

@@ -4,6 +4,7 @@ import { isPassive } from "../src/lab/passive";
 import { drawResult } from "../src/lab/results";
 import type { RenderMime, SharedModules } from "../src/lab/types";
 import type { CallBlock, DisplayData } from "../src/protocol";
+import { withResults } from "../src/rich/markdown/results";
 import { drawn, Kernel, shown, start } from "./page";
 
 const LITE = "application/vnd.vegalite.v5+json";
@@ -153,4 +154,23 @@ test("an active result becomes an ordinary output by a click, and without a page
   expect(alone.el.querySelector(".nb-result")?.textContent).toContain("is drawn in JupyterLab");
   expect(alone.el.querySelector("script")).toBeNull();
   alone.close();
+});
+
+test.each([
+  ["model = fit_1_result", "%chat bind fit_1_result\nmodel = fit_1_result"],
+  [
+    "fit_1_result.score(split_1_result)",
+    "%chat bind split_1_result\n%chat bind fit_1_result\nfit_1_result.score(split_1_result)",
+  ],
+  ["print(1)", "print(1)"],
+  ["my_fit_1_result + x.fit_1_result + fit_1_results", "my_fit_1_result + x.fit_1_result + fit_1_results"],
+  ["fit_1_result = 3\nprint(fit_1_result)", "fit_1_result = 3\nprint(fit_1_result)"],
+])("an inserted block %j binds the results that it uses", (code, expected) => {
+  const blocks = ["split_1_result", "fit_1_result", "not a name"].map((reference, n) => ({
+    ...call(lite({})),
+    id: `c${n}`,
+    reference,
+  }));
+
+  expect(withResults(code, { ...start(), blocks })).toBe(expected);
 });

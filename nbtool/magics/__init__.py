@@ -15,7 +15,7 @@ from nbtool.argument_check import check_arguments
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.kernel.cell_end import CellEnd, put_debugger_back, skip_debugger
-from nbtool.magics.notebook.earlier_chat_lookup import describe_earlier_chat
+from nbtool.magics.notebook.earlier_chat_lookup import CONTINUE_MIME, EarlierChat, find_earlier_chat
 from nbtool.magics.own_input import OwnInput
 from nbtool.map_progress import MapProgress, ProgressView, set_progress_view
 from nbtool.policy import site_policy
@@ -179,11 +179,19 @@ def load(shell: Any) -> None:
     if problem := site_policy().problem:
         line = f"{_single_line(problem.message, MAX_POLICY_PROBLEM)} {problem.fix}"
         print(line)  # noqa: T201 - nothing is sent until it is corrected
-    if line := describe_earlier_chat(name):
-        print(line)  # noqa: T201 - what a person needs before the first cell
+    if earlier := find_earlier_chat():
+        _show_earlier_chat(shell, earlier, name)
 
 
-@partial(check_arguments, owner="nbtool.serve")
+def _show_earlier_chat(shell: Any, earlier: EarlierChat, name: str) -> None:
+    """Say how the notebook's earlier chat goes on; a page with nbtool's extension has buttons for it."""
+    text = earlier.describe(name)
+    if getattr(shell, "kernel", None) is None:
+        print(text)  # noqa: T201 - what a person needs before the first cell
+        return
+    shell.display_pub.publish({"text/plain": text, CONTINUE_MIME: earlier.bar_data()})
+
+
 def kernel_chats_here() -> KernelChats:
     """Return the conversations of this kernel.
 
@@ -202,6 +210,7 @@ def _magics_of(shell: Any) -> ChatMagics:
     return magics
 
 
+@partial(check_arguments, owner="nbtool.serve")
 def serve_objects(
     tools: Iterable[Any],
     variables: Mapping[str, Any],

@@ -14,14 +14,23 @@ from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import short_id
 from nbtool.magics.cell.cell_prompt import trim
 from nbtool.magics.commands.context import CommandContext, Kernel
+from nbtool.magics.commands.past_chats.journal_admin import open_chat
 from nbtool.magics.commands.past_chats.reopen import chat_of_turn, read_chat_of, reopen_chat_of
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.commands.turns.bind import TURN, bind
 from nbtool.magics.commands.turns.undo import undo_command, undo_turn
+from nbtool.magics.names.continued_chat import former_needs
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.notebook.turn_output import saved_turn_bundle, version_fields
 from nbtool.magics.views.shown_turns import shown_turns
-from nbtool.view.saved_turn_messages import ModelsRequest, RepeatRequest, SavedTurnAnswer, VersionRequest, parse_request
+from nbtool.view.saved_turn_messages import (
+    ActingRequest,
+    ModelsRequest,
+    RepeatRequest,
+    SavedTurnAnswer,
+    VersionRequest,
+    parse_request,
+)
 
 
 def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
@@ -33,20 +42,32 @@ def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
     if request["kind"] == "models":
         return _list_models(context, request)
     try:
-        if request["kind"] == "code":
-            return _code(context, request["turn"])
-        context, note = _find_chat(context, request["turn"])
-        match request["kind"]:
-            case "version":
-                return _switch(context, request, note)
-            case "repeat":
-                return _repeat(context, request, note)
-            case "bind":
-                text = bind(context, [request["reference"], TURN, request["turn"]])
-                return {"v": VERSION, "ok": True, "text": _join(note, text)}
-        return _undo(context, context.chat.tree.get(request["turn"])[1], note)
+        return _answer(context, request)
     except NbtoolError as error:
         return {"v": VERSION, "ok": False, "text": str(error)}
+
+
+def _answer(context: CommandContext, request: ActingRequest) -> SavedTurnAnswer:
+    """Do what a request says.
+
+    Raises:
+        NbtoolError: it is not possible; the text is for the person.
+    """
+    if request["kind"] == "continue":
+        return _continue(context, request["turn"])
+    if request["kind"] == "code":
+        return _code(context, request["turn"])
+    context, note = _find_chat(context, request["turn"])
+    match request["kind"]:
+        case "version":
+            return _switch(context, request, note)
+        case "repeat":
+            return _repeat(context, request, note)
+        case "bind":
+            text = bind(context, [request["reference"], TURN, request["turn"]])
+            return {"v": VERSION, "ok": True, "text": _join(note, text)}
+        case "undo":
+            return _undo(context, context.chat.tree.get(request["turn"])[1], note)
 
 
 def _code(context: CommandContext, turn: str) -> SavedTurnAnswer:
@@ -55,6 +76,15 @@ def _code(context: CommandContext, turn: str) -> SavedTurnAnswer:
     chat, note = read_chat_of(context, turn)
     exported = turn_code(chat.tree.get(turn)[1], chat, context.kernel.shell.user_ns, has_numbers=chat is context.chat)
     return {"v": VERSION, "ok": True, "text": _join(note, f"{exported.summary}."), "source": exported.text}
+
+
+def _continue(context: CommandContext, chat_id: str) -> SavedTurnAnswer:
+    """Continue a chat of an earlier kernel, and name what the notebook lacks for it."""
+    text = open_chat(context, [chat_id])
+    names = context.kernel.shell.user_ns
+    needs = former_needs(context.kernel.names, context.chat)
+    missing = [name for name in sorted(needs.tools | needs.variables) if name.isidentifier() and name not in names]
+    return {"v": VERSION, "ok": True, "text": " ".join(text.split()), "missing": missing}
 
 
 def _list_models(context: CommandContext, request: ModelsRequest) -> SavedTurnAnswer:

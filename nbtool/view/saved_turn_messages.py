@@ -1,7 +1,8 @@
 """The messages between the page of a saved turn and the kernel: a closed set, each validated before use.
 
-A saved turn has no widget, so its page opens a comm with one request and gets one answer. Nothing runs by it; `undo`
-changes the notebook, back to objects that this kernel kept itself, and `bind` adds a name to it.
+A saved turn has no widget, so its page opens a comm with one request and gets one answer. Nothing runs by it. `undo`
+changes the notebook, back to objects that this kernel kept itself, `bind` adds a name to it, and `continue` opens a
+chat of the journal.
 """
 
 from __future__ import annotations
@@ -84,7 +85,18 @@ class BindRequest(TypedDict):
     reference: Annotated[str, Field(pattern=r"^[^\W\d]\w{0,99}$")]
 
 
-SavedTurnRequest = VersionRequest | CodeRequest | ModelsRequest | UndoRequest | RepeatRequest | BindRequest
+@final
+class ContinueRequest(TypedDict):
+    """A request to continue the notebook's chat of an earlier kernel, by its id, in place of the present one."""
+
+    v: Literal[1]
+    kind: Literal["continue"]
+    chat: ChatName
+    turn: TurnId
+
+
+ActingRequest = VersionRequest | CodeRequest | UndoRequest | RepeatRequest | BindRequest | ContinueRequest
+SavedTurnRequest = ActingRequest | ModelsRequest
 """Page of a saved turn → kernel."""
 
 
@@ -92,7 +104,7 @@ class SavedTurnAnswer(TypedDict):
     """What was done, or why not, as `text`.
 
     `source` is that of a cell, `data` the output that shows a version, `models` has the first lines for a cell, and
-    `in_place` is whether the turn's own cell repeats it.
+    `in_place` is whether the turn's own cell repeats it. `missing` are names that the notebook lacks.
     """
 
     v: Literal[1]
@@ -102,6 +114,7 @@ class SavedTurnAnswer(TypedDict):
     data: NotRequired[dict[str, Any]]
     models: NotRequired[list[ModelChoice]]
     in_place: NotRequired[bool]
+    missing: NotRequired[list[str]]
 
 
 def parse_request(content: object) -> SavedTurnRequest | None:

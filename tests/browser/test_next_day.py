@@ -232,3 +232,26 @@ def test_explore_opens_on_the_saved_turn_and_copy_copies_its_reply(lab: Lab) -> 
 
     expect(explored.get_by_role("article", name="Turn")).to_contain_text("NVDA", timeout=30_000)
     expect(explored.get_by_role("article", name="Turn")).not_to_contain_text("AMD")
+
+
+@pytest.mark.journey
+def test_the_earlier_chat_of_a_notebook_is_continued_by_one_click(lab: Lab) -> None:
+    load, tools = LOAD.split("\n", 1)
+    notebook = lab.open_cells(load, tools, ASK, kernel="python3", name="continued.ipynb")
+    for cell in (0, 1, 2):
+        notebook.run_cell(cell)
+    notebook.save()
+    notebook.restart()
+    notebook.run_cell(0)
+
+    bar = notebook.output(0).get_by_role("region", name="Earlier chat")
+    expect(bar).to_contain_text("1 turn in this notebook's earlier chat")
+    screenshot(bar, "continue-bar")
+    bar.get_by_role("button", name="Continue").click()
+    expect(bar.get_by_role("status")).to_contain_text("continues here as 'main'")
+    bar.get_by_role("button", name="Run the cell that defines price").click()
+    notebook.wait_ended(1)
+    notebook.output(2).get_by_role("button", name="Rerun").click()
+
+    expect(notebook.output(2)).to_contain_text("2/2")
+    assert notebook.errors == []

@@ -66,6 +66,25 @@ def fill_schema(value: Any, payload: str) -> Any:
     }
 
 
+def with_displays(data: Any) -> list[Any]:
+    """Return a turn with what a notebook would show for the results of its calls: some run or fetch something."""
+    vega = "application/vnd.vegalite.v5+json"
+    spec = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "mark": "bar"}
+    fetched = {**spec, "data": {"url": "https://canary.example/a.csv"}}
+    picture = {**spec, "mark": {"type": "image", "url": "https://canary.example/a.png"}, "data": {"values": [{}]}}
+    displays = [
+        *({"mime": "text/html", "text": payload} for payload in PAYLOADS),
+        *({"mime": vega, "text": json.dumps(one)} for one in (fetched, picture)),
+        {"mime": "image/svg+xml", "text": "<svg onload='window.canary = 1'/>"},
+        {"mime": "application/vnd.plotly.v1+json", "text": '{"data": [{"type": "scattermap"}]}'},
+    ]
+    blocks = data["blocks"]
+    return [
+        {**data, "blocks": [{**one, "display": shown} if one["kind"] == "call" else one for one in blocks]}
+        for shown in displays
+    ]
+
+
 def resolved(payload: str) -> dict[str, Any]:
     """Return what an argument stands for, of a payload alone."""
     references = [{"name": payload, "text": payload, "summary": payload}]
@@ -168,7 +187,7 @@ def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Fr
     turn.get_by_role("searchbox").press("Enter")
     expect(turn.get_by_role("status").first).to_have_text("2 of 2")
 
-    assert notebook.page.evaluate("() => [...CSS.highlights.get('nb-search-match')].map(String)") == ["17.05"] * 2
+    assert notebook.page.evaluate("() => [...CSS.highlights.get('nb-search-match')].map(String)") == ["17.05"] * 3
     expect(turn.get_by_role("button", name="Copy reply", exact=True)).to_have_count(1)
     expect(turn.get_by_role("button", name="Rerun")).to_have_count(0)
     expect(notebook.output(1)).to_contain_text("denied")
@@ -181,8 +200,8 @@ def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Fr
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 def test_nothing_forged_into_a_notebook_is_executed_or_fetched(lab: Lab, front: Front) -> None:
     data = turn_mimebundle(recorded_document())[TURN_MIME]
-    much = {"id": "much", "kind": "thinking", "text": "canary " * 600, "refusal": False, "state": "whole", "more": {}}
-    forms = [*(fill_schema(data, one) for one in PAYLOADS), with_unknown_fields(data)]
+    much = {"id": "much", "kind": "thinking", "text": "canary " * 2_000, "refusal": False, "state": "whole", "more": {}}
+    forms = [*(fill_schema(data, one) for one in PAYLOADS), with_unknown_fields(data), *with_displays(data)]
     hostile = [{TURN_MIME: {**one, "blocks": [*one["blocks"], much]}, "text/html": "twin"} for one in forms]
     refused = [
         {TURN_MIME: one, "text/html": f"<em>twin</em>{PAYLOADS[0]}", "text/plain": "plain"}

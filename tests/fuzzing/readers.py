@@ -510,7 +510,7 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
         ["turn_code", "saved_turn_bundle", "chat_field", "reopen_chat_of", "read_turn", "read_chat_of",
          "is_map_chat", "note_map", "chat_of_turn", "has_turn",
-         "continue_chat", "adopt_tree", "restore_into", "last_cell_chat", "last_chat", "describe_earlier_chat",
+         "continue_chat", "adopt_tree", "restore_into", "last_cell_chat", "last_chat", "count_turns",
          "earlier_chat_note", "client_of",
          "events", "chat_events", "turn_events", "chats_of_turn", "find_chats", "find_turns",
          "event_times", "erase"],

@@ -238,3 +238,17 @@ def test_a_result_of_a_saved_turn_is_bound_and_replaces_no_other_name(shell: Any
     assert (bound["ok"], value) == (True, turn_of_cell.calls[0].result)
     assert (refused["ok"], shell.user_ns[reference]) == (False, "mine")
     assert ask(shell, "bind", turn_of_cell.turn_id, reference="a; import os") is None
+
+
+def test_the_earlier_chat_of_a_notebook_is_continued_and_what_it_lacks_is_named(
+    shell: Any, turn_of_cell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat_id = chats_of(shell).chats["main"].chat_id
+    del shell.user_ns["price"]
+    restart(shell, capsys)
+
+    answer = ask(shell, "continue", chat_id)
+
+    assert (answer["ok"], answer["missing"]) == (True, ["price"])
+    assert current_version(shell) == turn_of_cell.turn_id
+    assert ask(shell, "continue", "chat_0000000000000000")["ok"] is False

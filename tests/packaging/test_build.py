@@ -19,7 +19,7 @@ from nbtool import __version__
 from nbtool.view.lazy_module import MODULE
 
 ROOT = Path(__file__).parents[2]
-START_LIMIT = 35_000
+START_LIMIT = 36_000
 """Bytes of what JupyterLab loads at start, gzipped."""
 
 HISTORY_LIMIT = 46_000

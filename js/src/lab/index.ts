@@ -16,6 +16,7 @@ import styles from "../styles.css";
 import { findCell, findPanel, findPanelOfCell, revealCell, showCell } from "./actions";
 import { addChatCells } from "./chatCells";
 import type { CodeMirror, ExtensionRegistry, LanguageRegistry, RegistryTokens } from "./codemirror";
+import { createContinueRenderer } from "./continueBar";
 import { recordFocus } from "./focus";
 import { makeTypesetter } from "./formulas";
 import { createHistoryRenderers } from "./historyRenderer";
@@ -93,6 +94,7 @@ async function turns(from: SharedScope): Promise<object> {
       const context = { shared, rendermime, tracker };
       setOutputDrawer(makeOutputDrawer(context, loadResults));
       rendermime.addFactory(createTurnRenderer(context));
+      rendermime.addFactory(createContinueRenderer(context));
       for (const factory of createHistoryRenderers(context, loadHistoryViews)) rendermime.addFactory(factory);
     },
   };

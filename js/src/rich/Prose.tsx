@@ -3,8 +3,9 @@ import { StackLimiter } from "../text/combining";
 import type { Rope } from "../text/rope";
 import type { LazyViews } from "../views/LazyView";
 import { TruncationMarks } from "../views/text/Truncation";
-import { InsertCell } from "./markdown/code";
+import { type Insert, InsertCell } from "./markdown/code";
 import { IncrementalMarkdown } from "./markdown/incremental";
+import { withResults } from "./markdown/results";
 
 /** Characters that are parsed in one task: a long reply is shown in parts, and the page stays responsive. */
 const SLICE_CHARS = 8_192;
@@ -27,7 +28,7 @@ export class Prose extends Component<LazyViews["prose"]> {
   }
 
   render(): JSX.Element {
-    const { block, text, insertCell } = this.props;
+    const { block, text } = this.props;
     this.#readNew(text);
     const slice = this.#unread.slice(0, SLICE_CHARS);
     this.#unread = this.#unread.slice(SLICE_CHARS);
@@ -37,12 +38,19 @@ export class Prose extends Component<LazyViews["prose"]> {
     return (
       <div ref={this.#el} class="nb-reply" aria-busy={!isComplete || block.state === "open"}>
         {block.refusal && <p class="nb-muted">The model refused:</p>}
-        <InsertCell.Provider value={insertCell}>
+        <InsertCell.Provider value={this.#insert()}>
           {this.#markdown.read(slice, !isComplete || block.state === "open")}
         </InsertCell.Provider>
         {isComplete && <TruncationMarks block={block} />}
       </div>
     );
+  }
+
+  /** What inserts a code block, with the lines that bind the results of this turn that it uses. */
+  #insert(): Insert | undefined {
+    const { connection } = this.props;
+    const { insertCell } = connection ?? {};
+    return insertCell && ((code, note) => insertCell(withResults(code, connection?.state().document), note));
   }
 
   /** Read what is new; another text is read from its start. */

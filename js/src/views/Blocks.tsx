@@ -122,7 +122,7 @@ function CallGroup({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] 
 function renderBlock(block: Block, connection: Connection, hasResult: boolean): JSX.Element | null {
   switch (block.kind) {
     case "text":
-      return <Reply block={block} insertCell={connection.insertCell} />;
+      return <Reply block={block} connection={connection} />;
     case "thinking":
       return <Thinking block={block} />;
     case "notice":

@@ -8,7 +8,7 @@ import type { MediaListProps } from "./MediaList";
 
 /** The views of the second module, by name, with their props. */
 export interface LazyViews {
-  prose: { block: ProseBlock; text: Rope; insertCell?: Connection["insertCell"] };
+  prose: { block: ProseBlock; text: Rope; connection?: Pick<Connection, "insertCell" | "state"> | undefined };
   call: { block: CallBlock };
   /** The connection is enough: the other values only cause a new rendering when they change. */
   approval: {

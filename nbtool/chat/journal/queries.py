@@ -135,6 +135,12 @@ def last_cell_chat(connection: sqlite3.Connection, notebook: str, before: float)
     return []
 
 
+def count_turns(connection: sqlite3.Connection, chat_id: str) -> int:
+    """Return how many turns a chat has, all versions counted."""
+    row = connection.execute("SELECT count(*) FROM turns WHERE chat_id = ?", (chat_id,)).fetchone()
+    return int(row[0])
+
+
 def _is_of_cells(connection: sqlite3.Connection, chat_id: Any) -> bool:
     query = "SELECT key FROM turns WHERE chat_id = ? ORDER BY began LIMIT 1"
     row = connection.execute(query, (chat_id,)).fetchone()

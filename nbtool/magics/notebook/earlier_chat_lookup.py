@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nbtool import settings
 from nbtool.clock import monotonic
@@ -29,20 +31,40 @@ announced: set[str] = set()
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
-def describe_earlier_chat(magic: str) -> str:
-    """Return two lines with the command that continues the notebook's earlier chat; empty if none is found at once.
+CONTINUE_MIME = "application/vnd.nbtool.continue+json"
+"""The media type of an earlier chat that a page can continue."""
 
-    They name no file and no prompt: they are saved with the notebook. A page may break a longer line in the command.
-    """
-    chat_id, ended = _last_chat() or ("", 0.0)
-    short = short_id(chat_id)
-    if short == chat_id:  # there is none, or a file has an id that no chat gets, with any characters
-        return ""
-    announced.add(chat_id)
-    return (
-        f"This notebook has an earlier chat, last used {format_age(time.time() - ended)} ago.\n"
-        f"`%{magic} open {short}` continues it; a `%%{magic}` cell begins a new one."
-    )
+
+@dataclass(frozen=True, slots=True)
+class EarlierChat:
+    """The chat that cells of a notebook used last in an earlier kernel, when they did, and how many turns it has."""
+
+    chat_id: str
+    ended: float
+    turns: int
+
+    def describe(self, magic: str) -> str:
+        """Return two lines with the command that continues it.
+
+        They name no file and no prompt: they are saved with the notebook. A page may break a longer line.
+        """
+        return (
+            f"This notebook has an earlier chat, last used {format_age(time.time() - self.ended)} ago.\n"
+            f"`%{magic} open {short_id(self.chat_id)}` continues it; a `%%{magic}` cell begins a new one."
+        )
+
+    def bar_data(self) -> dict[str, Any]:
+        """Return what a page needs to offer it."""
+        return {"v": 1, "chat_id": self.chat_id, "ended": self.ended, "turns": self.turns}
+
+
+def find_earlier_chat() -> EarlierChat | None:
+    """Return the earlier chat of this notebook; None if none is found at once."""
+    found = _last_chat()
+    if found is None or short_id(found.chat_id) == found.chat_id:
+        return None  # there is none, or a file has an id that no chat gets, with any characters
+    announced.add(found.chat_id)
+    return found
 
 
 def format_age(seconds: float) -> str:
@@ -53,10 +75,8 @@ def format_age(seconds: float) -> str:
     return "less than a minute"
 
 
-def last_chat(
-    notebook: str, path: Path, *, seconds: float = LOOKUP_SECONDS, steps: int = STEPS
-) -> tuple[str, float] | None:
-    """Return the chat that cells of a notebook used last, and when; None if a journal has none, or not at once."""
+def last_chat(notebook: str, path: Path, *, seconds: float = LOOKUP_SECONDS, steps: int = STEPS) -> EarlierChat | None:
+    """Return the chat that cells of a notebook used last; None if a journal has none, or not at once."""
     # Imported here, so that only notebooks with a journal pay for it.
     from nbtool.chat.journal import queries, schema  # noqa: PLC0415
 
@@ -65,13 +85,13 @@ def last_chat(
         with closing(schema.open_to_read(path, busy_seconds=0)) as connection:
             connection.set_progress_handler(lambda: monotonic() > until, steps)
             found = queries.last_cell_chat(connection, notebook, time.time())
+            return EarlierChat(*found[-1], queries.count_turns(connection, found[-1][0])) if found else None
     except (*schema.DISK_ERRORS, JournalError):
         return None
-    return found[-1] if found else None
 
 
-def _last_chat() -> tuple[str, float] | None:
-    """Return the chat that this notebook had in an earlier kernel, and when cells used it last."""
+def _last_chat() -> EarlierChat | None:
+    """Return the chat that this notebook had in an earlier kernel."""
     notebook = settings.env("JPY_SESSION_NAME")  # Jupyter Server's name of the notebook
     if not notebook or "nbtool.chat.journal.process_journal" in sys.modules:  # loaded again: that is no new kernel
         return None

@@ -16,7 +16,7 @@ const MAX_LIVE_CHARS = 4_000;
 /** Languages of code blocks that fit into a cell: Python, and what does not say. */
 const CELL_LANGUAGES = new Set(["", "py", "python", "python3", "ipython", "ipython3"]);
 
-type Insert = NonNullable<Connection["insertCell"]>;
+export type Insert = NonNullable<Connection["insertCell"]>;
 
 /** Inserts a code block as a cell; nothing where the page cannot, or where the code is none of a reply. */
 export const InsertCell = createContext<Insert | undefined>(undefined);
