@@ -13,7 +13,7 @@ SLOW_TESTS := browser $(KERNEL_TESTS) architecture campaigns chat/batch chat/jou
 	wire/test_large_replies.py wire/test_many_calls.py wire/test_text_corpus.py wire/transport/response/test_decompression.py \
 	wire/transport/test_http_endpoint_faults.py wire/transport/web_pages/test_page_fetch.py
 OLDEST_TESTS := $(addprefix tests/,blocks chain chat magics plugins tools toolsets view wire)
-OLDEST_MCP_TESTS := tests/tools/mcp tests/wire/agents tests/magics/commands/test_serve.py tests/magics/commands/prompting/test_mcp_prompts.py tests/magics/flags/test_tool_choice.py
+OLDEST_MCP_TESTS := tests/tools/mcp tests/wire/agents tests/magics/test_agents.py tests/magics/commands/test_serve.py tests/magics/commands/prompting/test_mcp_prompts.py tests/magics/flags/test_tool_choice.py
 UNIT_SECONDS := 75
 IPYKERNEL_VERSIONS := 7.0.1 7.1.0 7.2.0 7.3.0
 COLLABORATION_PACKAGES := jupyter-collaboration==5.0.4 jupyter-collaboration-ui==3.0.4 jupyter-docprovider==3.0.4 \

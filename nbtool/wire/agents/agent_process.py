@@ -77,7 +77,7 @@ def main(max_message: str, names: str, *command: str) -> None:  # pragma: no cov
     end(agent, stderr_tail)
 
 
-def adopt_orphans() -> None:
+def adopt_orphans() -> None:  # pragma: no cover - in a program of its own
     """Become the parent of processes whose own parent ends, where the system can do that."""
     if HAS_PROC:
         import ctypes  # noqa: PLC0415 - only in this program
@@ -101,23 +101,23 @@ def pump_stdin(
     end(agent, stderr_tail)
 
 
-def pump_lines(source: IO[bytes], target: IO[bytes], max_message: int) -> None:
-    """Pass lines on until they end; one that is too long is replaced by a notification with its size."""
+def pump_lines(source: IO[bytes], target: IO[bytes], max_message: int, max_dropped: int = MAX_DROPPED) -> None:
+    """Pass lines on until they end, or one is endless; in place of one that is too long, a notification of its size."""
     with contextlib.suppress(OSError, ValueError):  # the notebook is gone
         while line := source.readline(max_message + 1):
             if len(line) > max_message:
-                size = skip_line(source, line)
+                size = skip_line(source, line, max_dropped)
                 line = json.dumps({"jsonrpc": "2.0", "method": DROPPED, "params": {"size": size}}).encode() + b"\n"
-                if size > MAX_DROPPED:
+                if size > max_dropped:
                     return
             target.write(line)
             target.flush()
 
 
-def skip_line(source: IO[bytes], line: bytes) -> int:
-    """Read a line to its end; return its size."""
+def skip_line(source: IO[bytes], line: bytes, max_dropped: int) -> int:
+    """Read a line to its end, or until it is longer than what is dropped of one; return its size."""
     size = len(line)
-    while not line.endswith(b"\n") and size <= MAX_DROPPED and (line := source.readline(CHUNK_BYTES)):
+    while not line.endswith(b"\n") and size <= max_dropped and (line := source.readline(CHUNK_BYTES)):
         size += len(line)
     return size
 

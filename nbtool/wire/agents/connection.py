@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from nbtool.errors import ConnectionFailed, InvalidReply, TimedOut, WireError
+from nbtool.errors import ConnectionFailed, InvalidReply, WireError
 from nbtool.text import count_of
 from nbtool.wire.agents.agent_process import DROPPED
 from nbtool.wire.agents.process import AgentProcess, one_line
@@ -25,9 +25,6 @@ CANCEL_REQUEST = "$/cancel_request"
 
 MAX_STRAY = 1_000
 """Maximum number of lines of an agent that are no messages; then it is ended."""
-
-MAX_OPEN = 1_000
-"""Maximum number of requests of an agent that wait for an answer; then it is ended."""
 
 Json = Mapping[str, Any]
 RequestId = str | int
@@ -48,10 +45,7 @@ class Receiver(Protocol):
         """Handle a notification."""
 
     def ask(self, request: RequestId, method: str, params: Json) -> None:
-        """Handle a request; it is answered by `AgentConnection.answer` or `refuse`, now or later."""
-
-    def withdraw(self, request: RequestId) -> None:
-        """Forget a request that the agent has cancelled, which was answered."""
+        """Handle a request, and answer it by `AgentConnection.answer` or `refuse`."""
 
     def end(self, error: WireError) -> None:
         """Handle the end of the connection."""
@@ -72,33 +66,17 @@ class AgentConnection:
         self._error: WireError | None = None
         self._task = asyncio.create_task(self._read())
 
-    @property
-    def is_open(self) -> bool:
-        """Whether messages can be sent."""
-        return self._error is None
+    def request(self, method: str, params: Json) -> asyncio.Future[Json]:
+        """Send a request, and return the future of its result, or of an `AgentError` that the agent answers.
 
-    async def request(self, method: str, params: Json, seconds: float | None) -> Json:
-        """Send a request and return its result; with None there is no limit of time.
-
-        Raises:
-            AgentError: the agent answers with an error.
-            TimedOut: it does not answer in time.
-            ConnectionFailed: it has ended.
+        Where the agent has ended, or ends, it is that of the error with which it did.
         """
-        future = self.begin(method, params)
-        try:
-            async with asyncio.timeout(seconds):
-                return await future
-        except TimeoutError:
-            raise TimedOut(f"{self._label} did not answer `{method}` within {seconds:g} s.") from None
-
-    def begin(self, method: str, params: Json) -> asyncio.Future[Json]:
-        """Send a request, and return the future of its result; raises as `request`."""
-        if self._error:
-            raise self._error.changed()
         self._last_id += 1
         future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         future.add_done_callback(lambda done: done.cancelled() or done.exception())  # one that nobody awaits is no news
+        if self._error:
+            future.set_exception(self._error.changed())
+            return future
         self._waiting[self._last_id] = future
         self._send({"id": self._last_id, "method": method, "params": params})
         return future
@@ -170,17 +148,14 @@ class AgentConnection:
             self._fail(InvalidReply(text))
         elif method == CANCEL_REQUEST:
             request = params.get("requestId")
-            if isinstance(request, str | int) and self.refuse(request, CANCELLED, "The request was cancelled."):
-                self._receiver.withdraw(request)
+            if isinstance(request, str | int):
+                self.refuse(request, CANCELLED, "The request was cancelled.")
         else:
             self._receiver.notify(method, params)
 
     def _take_request(self, request: Any, method: str, params: Json) -> None:
         if not isinstance(request, str | int) or request in self._open_requests:
             return  # there is nothing that could be answered, or only once
-        if len(self._open_requests) >= MAX_OPEN:
-            self._fail(InvalidReply(f"{self._label} made more than {MAX_OPEN:,} requests at once, so it was ended."))
-            return
         self._open_requests.add(request)
         self._receiver.ask(request, method, params)
 

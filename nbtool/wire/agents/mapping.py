@@ -72,7 +72,7 @@ def initialize_params() -> Json:
 def _own_version() -> str:
     try:
         return version("nbtool-chat")
-    except PackageNotFoundError:  # it runs from its sources
+    except PackageNotFoundError:  # pragma: no cover - it runs from its sources
         return "0"
 
 

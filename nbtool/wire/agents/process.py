@@ -84,7 +84,7 @@ class AgentProcess:
             async with asyncio.timeout(END_SECONDS):
                 report = await self._stderr.read(MAX_REPORT)
                 await self._process.wait()
-        except TimeoutError:  # the supervisor itself hangs
+        except TimeoutError:  # pragma: no cover - the supervisor itself hangs
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             await self._process.wait()

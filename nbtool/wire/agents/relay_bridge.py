@@ -28,6 +28,11 @@ def main(path: str) -> int:
     except (OSError, ValueError, KeyError, TypeError) as error:
         sys.stderr.write(f"The notebook cannot be reached ({type(error).__name__}).\n")
         return 1
+    return pass_on(notebook)  # pragma: no cover - in a program of its own
+
+
+def pass_on(notebook: socket.socket) -> int:  # pragma: no cover - ends its process
+    """Pass bytes on in both directions until one side ends."""
     threading.Thread(target=pass_input, args=(notebook,), daemon=True).start()
     with contextlib.suppress(OSError):
         while data := notebook.recv(CHUNK_BYTES):
@@ -36,7 +41,7 @@ def main(path: str) -> int:
     os._exit(0)  # a thread reads standard input, which only the agent could end
 
 
-def pass_input(notebook: socket.socket) -> None:
+def pass_input(notebook: socket.socket) -> None:  # pragma: no cover - in a program of its own
     """Pass standard input on to the notebook, and its end."""
     with contextlib.suppress(OSError):
         while data := os.read(0, CHUNK_BYTES):
@@ -44,5 +49,5 @@ def pass_input(notebook: socket.socket) -> None:
         notebook.shutdown(socket.SHUT_WR)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # pragma: no cover - a program of its own
     sys.exit(main(sys.argv[1]))

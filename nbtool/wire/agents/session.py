@@ -161,7 +161,7 @@ class AgentSession:
         """Send a prompt; what comes of it is in the run that is returned."""
         assert self._connection
         self._calls.clear()
-        run = self.prompt = PromptRun(self._connection.begin("session/prompt", params))
+        run = self.prompt = PromptRun(self._connection.request("session/prompt", params))
         run.result.add_done_callback(lambda done: run.put(self._end_of(done)))
         return run
 
@@ -181,11 +181,10 @@ class AgentSession:
         """End the agent's process, and everything that it started."""
         self.error = self.error or AgentStopped(f"{self.profile.label} was ended.")
         if self.prompt:
+            self.prompt.put(self.error)
             self.prompt.close()
         if self._connection:
             await self._connection.close()
-        elif self._process:
-            await self._process.end()
         await self.relay.close()
 
     def notify(self, method: str, params: Json) -> None:
@@ -224,9 +223,6 @@ class AgentSession:
         )
         if not is_own:
             self._stop_for_call("asked to use a tool of its own", call)
-
-    def withdraw(self, request: RequestId) -> None:
-        """Forget a request that the agent has cancelled; each is answered at once, so there is nothing to forget."""
 
     def end(self, error: WireError) -> None:
         """Handle the end of the agent's process."""
@@ -302,7 +298,7 @@ class AgentSession:
     async def _request(self, method: str, params: Json) -> Json:
         assert self._connection
         try:
-            return await self._connection.request(method, params, self.limits.start)
+            return await self._connection.request(method, params)
         except AgentError as error:
             if error.code == AUTH_REQUIRED:
                 raise self._login_error(error) from None

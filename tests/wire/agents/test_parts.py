@@ -25,6 +25,7 @@ from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import Undecided
 from nbtool.wire.agents import agent_process, relay_bridge
 from nbtool.wire.agents.agent_process import DROPPED, descendants, parent_of, pump_lines, read_stderr, reap, send
+from nbtool.wire.agents.connection import AgentConnection
 from nbtool.wire.agents.limits import AgentLimits
 from nbtool.wire.agents.mapping import describe_diffs, mode_of, require_packages
 from nbtool.wire.agents.process import describe_end
@@ -63,6 +64,13 @@ def test_a_line_above_the_limit_is_replaced_by_its_size(end: bytes) -> None:
 
 def test_a_line_of_exactly_the_limit_is_passed_on() -> None:
     assert piped(b"123456789\n", 10) == [b"123456789\n"]
+
+
+def test_an_endless_line_ends_the_pump() -> None:
+    out = io.BytesIO()
+    pump_lines(io.BytesIO(b"x" * 500_000 + b"\ntwo\n"), out, 10, max_dropped=1_000)
+
+    assert len(out.getvalue().splitlines()) == 0
 
 
 def test_a_notebook_that_is_gone_ends_the_pump() -> None:
@@ -414,3 +422,104 @@ def test_erasing_everything_ends_the_agents(make_agent: MakeAgent, chat: Chat) -
         threading.Event().wait(0.01)
 
     assert agent_of(chat) is None
+
+
+class StillProcess:
+    """What a connection uses of a process, without one."""
+
+    def __init__(self) -> None:
+        self.reader = asyncio.StreamReader(limit=100)
+        self.sent: list[bytes] = []
+        self.writer = self
+        self.is_ended = False
+
+    def write(self, data: bytes) -> None:
+        self.sent.append(data)
+
+    def is_closing(self) -> bool:
+        return self.is_ended
+
+    def begin_end(self) -> None:
+        self.is_ended = True
+
+    async def end(self) -> str:
+        self.begin_end()
+        return ""
+
+
+class Listening:
+    """Takes note of what a connection hands on."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, object]] = []
+
+    def notify(self, method: str, params: object) -> None:
+        self.seen.append((method, params))
+
+    def ask(self, request: object, method: str, _: object) -> None:
+        self.seen.append((method, request))
+
+    def end(self, error: Exception) -> None:
+        self.seen.append(("end", type(error).__name__))
+
+
+async def converse(*lines: bytes) -> tuple[StillProcess, Listening, AgentConnection]:
+    process, listening = StillProcess(), Listening()
+    connection = AgentConnection("Agent", process, listening)  # type: ignore[arg-type]
+    for line in lines:
+        process.reader.feed_data(line)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    return process, listening, connection
+
+
+def test_a_line_that_the_supervisor_should_have_dropped_ends_the_connection() -> None:
+    async def run() -> list[tuple[str, object]]:
+        _, listening, connection = await converse(b"x" * 1_000)
+        await asyncio.sleep(0)
+        await connection.close()
+        return listening.seen
+
+    assert asyncio.run(run()) == [("end", "InvalidReply")]
+
+
+def test_after_its_end_a_connection_sends_nothing_and_every_request_fails() -> None:
+    async def run() -> tuple[list[bytes], str]:
+        process, _, connection = await converse()
+        await connection.close()
+        connection.notify("session/cancel", {})
+        error = connection.request("session/prompt", {}).exception()
+        return process.sent, type(error).__name__
+
+    assert asyncio.run(run()) == ([], "ConnectionFailed")
+
+
+def test_a_request_that_comes_twice_is_answered_once() -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"method":"m"}\n'
+
+    async def run() -> tuple[list[tuple[str, object]], list[bool], int]:
+        process, listening, connection = await converse(line, line)
+        answers = [connection.answer(1, {}), connection.answer(1, {}), connection.refuse(1, 1, "x")]
+        await connection.close()
+        return listening.seen[:1], answers, len(process.sent)
+
+    assert asyncio.run(run()) == ([("m", 1)], [True, False, False], 1)
+
+
+def test_an_agent_that_is_closed_while_it_answers_ends_the_turn(make_agent: MakeAgent, chat: Chat) -> None:
+    make_agent([{"say": "One"}, {"wait": "cancel"}])
+    has_text = threading.Event()
+    turn = chat.start("Go.")
+    turn.add_listener(lambda event: has_text.set() if event.kind == "text_delta" else None)
+    assert has_text.wait(30)
+    run_sync(agent_of(chat).close())  # type: ignore[union-attr]
+
+    turn.done.result(30)
+    assert turn.status == "error"
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "acp.schema", None)
+
+    with pytest.raises(BadUsage):
+        require_packages()
