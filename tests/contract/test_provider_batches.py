@@ -344,6 +344,23 @@ def test_prompts_of_a_process_that_was_killed_before_the_batch_was_there_are_sen
 
 @pytest.mark.feature(FEATURE)
 @pytest.mark.promise("handed-over-once")
+def test_a_batch_of_somebody_else_of_the_same_size_and_time_is_not_taken(model: Provider, home: Path) -> None:
+    model.always(echo)
+    foreign = [{"custom_id": f"f{number}", "params": {"prompt": f"review {number}"}} for number in range(4)]
+    model.batches.add("anthropic", foreign)
+    code = CODE.format(wire="anthropic", url=model.url)
+    killing(model, "POST", "atch", when_done=True)
+    run_process(code, home, fails=True)
+
+    printed = run_process(code, home)
+
+    assert str(ANSWERS) in printed
+    assert len(model.batches.created()) == 2
+    assert model.batches.deleted == ["batch-1"]
+
+
+@pytest.mark.feature(FEATURE)
+@pytest.mark.promise("handed-over-once")
 @pytest.mark.parametrize("wire", DIALECTS)
 def test_a_batch_whose_creation_was_not_answered_is_looked_for(model: Provider, wire: str) -> None:
     model.always(echo)

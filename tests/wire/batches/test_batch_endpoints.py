@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -75,12 +76,15 @@ def test_whatever_a_provider_answers_is_a_batch_or_one_error(model: Provider, wi
 
 @pytest.mark.parametrize("wire", DIALECTS)
 def test_results_that_are_no_results_are_errors_of_their_lines(model: Provider, wire: str) -> None:
-    answering(
-        model, lambda _: (200, b'{"custom_id": "1"}\n\n{"custom_id": 7, "result": "x", "response": [], "error": 1}\n')
-    )
+    lines: list[Any] = [{"custom_id": "1"}, {"custom_id": 7, "result": "x", "response": [], "error": 1, "metadata": 3}]
+    answer: Any = b"\n\n".join(json.dumps(line).encode() for line in lines)
+    if wire == "gemini":
+        answer = {"metadata": {"output": {"inlinedResponses": {"inlinedResponses": lines}}}}
+    answering(model, lambda _: (200, answer))
 
     found = asyncio.run(results(batches(model, wire), ProviderBatch("b", "completed", result_files=("f",))))
 
+    assert len(found) == 2
     assert all(one.body is None and one.error is not None for one in found)
 
 

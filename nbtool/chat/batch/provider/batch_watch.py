@@ -37,8 +37,8 @@ class BatchWatch:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     _states: dict[str, ProviderBatch] = field(default_factory=dict)
 
-    async def wait(self, batch: ProviderBatch) -> ProviderBatch:
-        """Return the state of a batch once it has ended, or some time after a stop.
+    async def wait(self, batch: ProviderBatch, *, may_cancel: bool = True) -> ProviderBatch:
+        """Return the state of a batch once it has ended, or some time after a stop, which cancels it if that may be.
 
         Raises:
             nbtool.errors.WireError: the provider does not know it, or refuses the key.
@@ -51,7 +51,7 @@ class BatchWatch:
                     await self.stop.wait()
             batch = await self._look(batch)
             delay = min(delay * self.delays.factor, self.delays.longest)
-        if not batch.has_ended:
+        if may_cancel and not batch.has_ended:
             batch = await self._cancel(batch)
         return batch
 

@@ -44,7 +44,8 @@ PrepareReply = Callable[[PromptItem, str, CallerThread, LineResult], Turn]
 class _Handed:
     """A batch at the provider with the rows that it answers.
 
-    `is_earlier`: another map sent it. `is_certain`: it is known to be ours, not only by when it was created.
+    `is_earlier`: another map sent it. `is_certain`: it is known to be ours; else only that it is of as many lines, and
+    of the time, that was `noted`.
     """
 
     tag: str
@@ -53,6 +54,7 @@ class _Handed:
     file_id: str = ""
     is_earlier: bool = False
     is_certain: bool = True
+    noted: NotedBatch | None = None
     settled: list[str] = field(default_factory=list)
 
 
@@ -137,7 +139,7 @@ class ProviderSource:
         found, is_certain = await self._look_up(noted.tag, noted.at, noted.lines)
         if found:
             await self._log.note_ids(noted.tag, batch_id=found.batch_id)
-            return _Handed(noted.tag, found, rows, noted.file_id, is_earlier=True, is_certain=is_certain)
+            return _Handed(noted.tag, found, rows, noted.file_id, is_earlier=True, is_certain=is_certain, noted=noted)
         report_warning(
             f"A map was interrupted while it handed {count_of(noted.lines, 'prompt')} to {self.label}, which has no "
             "such batch: they are sent now.",
@@ -192,7 +194,7 @@ class ProviderSource:
         file_id = await self.api.upload(lines, tag)
         if file_id:
             await self._log.note_ids(tag, file_id=file_id)
-        began = time.time()
+        began, is_certain = time.time(), True
         try:
             batch = await self.api.create(lines, file_id, tag)
         except WireError:  # it was refused: the file is of no use
@@ -202,19 +204,19 @@ class ProviderSource:
         except Undecided:
             found = None
             with suppress(WireError):
-                found, _ = await self._look_up(tag, began, len(lines))
+                found, is_certain = await self._look_up(tag, began, len(lines))
             if not found:
                 raise
             batch = found
         await self._log.note_ids(tag, batch_id=batch.batch_id)
-        return _Handed(tag, batch, dict(rows), file_id)
+        return _Handed(tag, batch, dict(rows), file_id, is_certain=is_certain)
 
     # --- answers ----------------------------------------------------------------------------------------------
 
     async def _follow(self, handed: _Handed, watch: BatchWatch, port: AnswerPort) -> None:
         """Wait for the end of a batch and answer its rows; those that an earlier batch did not run are sent again."""
         try:
-            handed.batch = await watch.wait(handed.batch)
+            handed.batch = await watch.wait(handed.batch, may_cancel=handed.is_certain)
         except WireError as error:
             self._fail(handed.rows.values(), _not_found(error, handed.batch, self.label), port)
             return
@@ -228,6 +230,9 @@ class ProviderSource:
             self._fail(handed.rows.values(), error, port)
             return
         left = {**handed.rows, **unrun}
+        if handed.noted and not handed.is_certain and not self._stop.is_set():
+            await self._follow_other(handed.noted, left, watch, port)
+            return
         handed.settled += left
         if handed.is_earlier and not self._stop.is_set():
             if again := await self._hand_over(left, port):
@@ -235,6 +240,16 @@ class ProviderSource:
             return
         for line_id, row in left.items():
             self._fail([row], _unanswered(handed.batch, self.label, is_unrun=line_id in unrun), port)
+
+    async def _follow_other(self, noted: NotedBatch, rows: dict[str, Row], watch: BatchWatch, port: AnswerPort) -> None:
+        """Look for another batch of the same time and size, as one was not ours; send the rows if there is none."""
+        try:
+            handed = await self._find_noted(noted, rows)
+        except WireError as error:
+            self._fail(rows.values(), error, port)
+            return
+        if handed := handed or await self._hand_over(rows, port):
+            await self._follow(handed, watch, port)
 
     async def _take_results(self, handed: _Handed, port: AnswerPort) -> dict[str, Row]:
         """Answer the rows that have a result, which are removed; return those that the provider did not run."""
