@@ -97,7 +97,7 @@ from nbtool.wire.prompted.forms.table import find_bare_calls, find_other_forms
 from nbtool.wire.prompted.instructions import escape, render_results
 from nbtool.wire.prompted.json_tokens import split_values
 from nbtool.wire.prompted.own_fence import find_own_blocks
-from nbtool.wire.prompted.reading import RunningForms, read_text
+from nbtool.wire.prompted.reading import RunningForms, TextReader
 from nbtool.wire.prompted.written_calls import find_written_calls
 from nbtool.wire.providers.env_file import read_env_file
 from nbtool.wire.providers.google import vertex_url
@@ -324,9 +324,9 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     ".env file": (_env_file, ["A=", "export ", '"', "'", "#", "\\", "\n", "${"]),
     "prompt that is not the recorded one": (_changed_prompt, ["\n", "\t", " ", "a", "\u202e", "\x1b["]),
     "references in a text": (_either(lambda text: (referenced_names(text), parse(text))), MENTIONS),
-    "calls with the own mark": (_either(lambda text: read_text(text, RunningForms(WORD), None)), OWN),
+    "calls with the own mark": (_either(lambda text: TextReader(RunningForms(WORD), None).read(text)), OWN),
     "calls with the own mark of known tools": (
-        _either(lambda text: read_text(text, RunningForms(WORD), frozenset({"f"}), complete=False)),
+        _either(lambda text: TextReader(RunningForms(WORD), frozenset({"f"})).read(text, complete=False)),
         OWN,
     ),
     "a call's arguments": (lambda text: short_arguments(json.dumps({text: [text]})) + long_arguments(text), MENTIONS),

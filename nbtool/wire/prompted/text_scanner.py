@@ -15,7 +15,7 @@ from nbtool.wire.prompted.forms.marked_blocks import find_body_end
 from nbtool.wire.prompted.markdown_place import MarkdownPlace
 from nbtool.wire.prompted.model_formats import Delimiter
 from nbtool.wire.prompted.prose_stream import ProseStream
-from nbtool.wire.prompted.reading import RunningForms, read_text
+from nbtool.wire.prompted.reading import RunningForms, TextReader
 from nbtool.wire.prompted.segments import MalformedSegment, PendingSegment, Piece, TextSegment, merge_text
 
 MAX_HELD = 1024 * 1024
@@ -34,10 +34,11 @@ class TextScanner:
 
     def __init__(self, runs: RunningForms, names: Iterable[str] | None = None) -> None:
         self._runs = runs
-        self._names = None if names is None else frozenset(names)
+        known_names = None if names is None else frozenset(names)
+        self._reader = TextReader(runs, known_names)
         self._place = MarkdownPlace()
         self._blanks: str | None = ""  # what was passed on, while it is only blanks
-        self._starts = CallStarts(runs.word, self._names, runs.marks)
+        self._starts = CallStarts(runs.word, known_names, runs.marks)
         self._prose = ProseStream(self._starts)
         self._is_holding = False
         self._held: list[str] = []
@@ -64,7 +65,8 @@ class TextScanner:
         """Record that the reply has ended; `complete`: it was not cut short."""
         pieces = self._scan("", is_final=True)
         if self._is_holding:
-            pieces += self._read("".join(self._held), complete=complete)
+            held = "".join(self._held)
+            pieces += self._reader.read(held, self._place, is_bare=self._is_bare(held), complete=complete)
         self._held, self._is_holding = [], False
         return merge_text(pieces)
 
@@ -99,7 +101,7 @@ class TextScanner:
             return None
         held, is_marked = "".join(self._held), self._mark is not None
         if end:
-            pieces += self._read(held[:end])
+            pieces += self._reader.read(held[:end], self._place)
         elif is_marked or self._starts.has_word(held):
             pieces.append(MalformedSegment(held, "too_long"))
         else:
@@ -127,7 +129,3 @@ class TextScanner:
     def _is_bare(self, held: str) -> bool:
         """Whether the held text is all of the reply, and begins like a call without marks."""
         return self._runs.bare and self._blanks is not None and starts_like_call(self._blanks + held)
-
-    def _read(self, text: str, *, complete: bool = True) -> list[Piece]:
-        is_bare = self._is_bare(text)
-        return read_text(text, self._runs, self._names, place=self._place, is_bare=is_bare, complete=complete)

@@ -1,1 +1,1 @@
-"""Texts that look like calls, written in another form than the one that was asked for."""
+"""The forms in which models write calls: what looks like one, and what certainly is one."""
