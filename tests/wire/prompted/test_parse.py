@@ -13,6 +13,7 @@ import pytest
 from nbtool.errors import BadUsage, InvalidArguments
 from nbtool.wire import parse_calls
 from nbtool.wire.prompted.call_json import MAX_NESTING, ParsedCall, match_tool_name, match_tools, parse_call_value
+from nbtool.wire.prompted.forms.marked_blocks import MAX_CALL_CHARS
 from nbtool.wire.prompted.forms.searched_text import MAX_BARE_TRIES
 from nbtool.wire.prompted.json_repair import MAX_GAPS, MAX_LIBRARY_CHARS, parse_object
 from nbtool.wire.prompted.model_formats import DELIMITERS, parse_call_body
@@ -184,6 +185,13 @@ def test_a_tag_that_says_that_it_is_text_is_text() -> None:
 
     assert body(text.format("1")) == [("look", {"a": "1"})]
     assert body(text.format("a &amp; b")) == [("look", {"a": "a & b"})]
+
+
+def test_a_block_that_is_too_long_is_text_and_a_call_behind_it_is_read() -> None:
+    too_long = '<tool_call>{"name": "' + "x" * MAX_CALL_CHARS
+
+    assert parse_calls(too_long).text == too_long
+    assert read(f"{too_long}<tool_call>{WRITTEN}</tool_call>") == [("look", {"a": 1})]
 
 
 def test_without_a_closing_mark_nothing_is_added_to_what_was_cut_off() -> None:
