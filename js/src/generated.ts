@@ -224,8 +224,8 @@ export interface UsageData {
  * the turn is `replayed` from, which of its `versions` this is and which `turns` these are, what was `attached`
  * to its prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is `cut` here,
  * how many of its seconds it only `waited` for the person, whether its changes to the notebook can be undone,
- * `answer_by`, in seconds since the epoch: when what waits is denied, and `acts`: the actions that the page may
- * offer (see `view.protocol.TurnAction`).
+ * `answer_by`, in seconds since the epoch: when what waits is denied, `fixes`, the number of the failed cell
+ * that it is about, and `acts`: the actions that the page may offer (see `view.protocol.TurnAction`).
  */
 export interface Head {
   turn_id: string;
@@ -252,6 +252,7 @@ export interface Head {
   waited?: number;
   undo?: boolean;
   answer_by?: number;
+  fixes?: number;
 }
 
 /** The document of a turn. */

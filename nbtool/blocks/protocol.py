@@ -239,8 +239,8 @@ class Head(TypedDict):
     turn is `replayed` from, which of its `versions` this is and which `turns` these are, what was `attached` to its
     prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is `cut` here, how many
     of its seconds it only `waited` for the person, whether its changes to the notebook can be undone, `answer_by`,
-    in seconds since the epoch: when what waits is denied, and `acts`: the actions that the page may offer (see
-    `view.protocol.TurnAction`).
+    in seconds since the epoch: when what waits is denied, `fixes`, the number of the failed cell that it is about,
+    and `acts`: the actions that the page may offer (see `view.protocol.TurnAction`).
     """
 
     turn_id: str
@@ -267,6 +267,7 @@ class Head(TypedDict):
     waited: NotRequired[float]
     undo: NotRequired[bool]
     answer_by: NotRequired[float]
+    fixes: NotRequired[int]
 
 
 class Document(TypedDict):

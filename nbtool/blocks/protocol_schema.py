@@ -116,6 +116,7 @@ HEAD = object_of(
         "cut": {"const": True},
         "waited": NUMBER,
         "undo": {"const": True},
+        "fixes": COUNT,
     },
 )
 DECISION = object_of(

@@ -129,12 +129,15 @@ class KernelChats:
             raise BadUsage(f"There is no chat called {name!r}.", fix=fix)
         self.current = name
 
-    def run_cell(self, line_text: str, body: str, cells: CellContext | None = None) -> None:
-        """Run `%%chat`; `cells` are those of the notebook that its prompt contains, whatever its flags say."""
+    def run_cell(self, line_text: str, body: str, cells: CellContext | None = None, *, fixes: int = 0) -> None:
+        """Run `%%chat`; `cells` are those of the notebook that its prompt contains, whatever its flags say.
+
+        `fixes` is the number of the failed cell that it is about; 0 for none.
+        """
         flags = parse(self.parser, line_text)
         settings = self.settings.for_cell(flags.set) if flags.set else self.settings
         flags = settings.fill(flags)
-        flags.cell_context = cells
+        flags.cell_context, flags.fixes = cells, fixes
         if flags.help:
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return

@@ -25,7 +25,7 @@ import labStyles from "./lab.css";
 import { answerNotebookRequests, type CellRequests } from "./notebookRequests";
 import { makeOutputDrawer } from "./outputs";
 import { createTurnRenderer } from "./renderer";
-import { runCell } from "./repeat";
+import { makeCellRunner } from "./repeat";
 import { loadSharedModules, type SharedScope } from "./sharedModules";
 import type { MermaidManager, NotebookTracker, RenderMime, SharedModules } from "./types";
 
@@ -79,14 +79,7 @@ async function turns(from: SharedScope): Promise<object> {
           cellOf: (node) => findCell(node, findPanelOfCell(node, tracker))?.node,
           reveal: (node) => revealCell(node, findPanelOfCell(node, tracker)),
         });
-        setCellRunner({
-          runCell(el, id) {
-            const panel = findPanel(el, tracker);
-            const at = panel?.content.model?.sharedModel.cells?.findIndex((cell) => cell.id === id) ?? -1;
-            const widget = panel?.content.widgets[at];
-            return panel && widget ? runCell(shared, panel, widget) : false;
-          },
-        });
+        setCellRunner(makeCellRunner(shared, tracker));
         setCellLink((node, cell) => showCell(findPanel(node, tracker), cell));
       }
       if (rendermime.latexTypesetter) setTypesetter(makeTypesetter(rendermime.latexTypesetter));

@@ -1,9 +1,11 @@
 /** A turn that is sent again by one click: its own cell runs, as Ctrl+Enter in it does, and makes a new version. */
+import type { CellRunner } from "../kernel/cellRunner";
+import { outputsOf } from "../notebook/notebookModel";
 import { type Head, VERSION } from "../protocol";
-import { cellIndex } from "./actions";
+import { cellIndex, findPanel } from "./actions";
 import { isChatCell } from "./chatSyntax";
 import { requestFromKernel } from "./kernelRequest";
-import type { CellWidget, NotebookPanel, SharedCell, SharedModules } from "./types";
+import type { CellWidget, NotebookPanel, NotebookTracker, SharedCell, SharedModules } from "./types";
 
 /** A `%%chat` cell, in the parts that a click may change: what stands above the prompt, and the prompt. */
 export interface ChatCell {
@@ -48,4 +50,35 @@ export function runCell(
   content.mode = "command";
   void NotebookActions.runCells(content, [widget], sessionContext);
   return true;
+}
+
+/** Make what runs cells of a page's notebooks for a click. */
+export function makeCellRunner(shared: SharedModules, tracker: NotebookTracker): CellRunner {
+  const find = (el: Node, id: string): { panel: NotebookPanel | undefined; at: number } => {
+    const panel = findPanel(el, tracker);
+    return { panel, at: panel?.content.model?.sharedModel.cells?.findIndex((cell) => cell.id === id) ?? -1 };
+  };
+  const runAt = ({ panel, at }: { panel: NotebookPanel | undefined; at: number }): boolean => {
+    const widget = panel?.content.widgets[at];
+    return panel && widget ? runCell(shared, panel, widget) : false;
+  };
+  return {
+    runCell: (el, id) => runAt(find(el, id)),
+    findFailed(el, number) {
+      const cells = findPanel(el, tracker)?.content.model?.sharedModel.cells ?? [];
+      const cell = cells.find(
+        (one) =>
+          one.execution_count === number && outputsOf(one).some(({ output_type }) => output_type === "error"),
+      );
+      return cell?.id && cell.getSource ? { id: cell.id, source: cell.getSource() } : undefined;
+    },
+    replaceAndRun(el, { id, source: expected }, source) {
+      const found = find(el, id);
+      const cell = found.panel?.content.model?.sharedModel.getCell(found.at);
+      if (found.at < 0 || !cell || cell.getSource() !== expected || !shared.NotebookActions?.runCells)
+        return false;
+      cell.setSource(source);
+      return runAt(found);
+    },
+  };
 }

@@ -4,6 +4,7 @@ import type { LazyModule, Mount } from "../kernel/lazy";
 import { InsertedCellNotice } from "../views/InsertedCell";
 import type { LazyMounts } from "../views/LazyView";
 import { MediaList } from "../views/MediaList";
+import { FixCell } from "./actions/FixCell";
 import { TurnActions } from "./actions/TurnActions";
 import { Card } from "./approval/QuestionList";
 import { Elapsed } from "./Elapsed";
@@ -29,6 +30,7 @@ const views: LazyMounts = {
   groupSummary: asMount(GroupSummary),
   omission: asMount(Omission),
   actions: asMount(TurnActions),
+  fix: asMount(FixCell),
   insertedCell: asMount(InsertedCellNotice),
   prose: asMount(Prose),
   call: asMount(CallDetails),

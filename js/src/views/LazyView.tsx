@@ -39,6 +39,7 @@ export interface LazyViews {
     runAction: Connection["runAction"];
     resend?: Connection["resend"];
   };
+  fix: { document: TurnState["document"]; insertCell: Connection["insertCell"] };
   insertedCell: { cell: InsertedCell; close: () => void };
 }
 

@@ -54,6 +54,9 @@ export class Turn extends Component<Props> {
             <PlainApproval connection={connection} />
           </LazyView>
         )}
+        {head.fixes !== undefined && !isLive(shown.document) && (
+          <LazyView view="fix" props={{ document: shown.document, insertCell: connection.insertCell }} />
+        )}
         <Footer document={shown.document} connection={connection} end={this.props.children}>
           <Activity state={shown} since={this.#since} stop={connection.stop} />
         </Footer>

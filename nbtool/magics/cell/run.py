@@ -116,7 +116,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         TurnStopped: the kernel was interrupted.
     """
     rerun = CellRerun(turn, chat)
-    source = CellSource(flags.chat, magic)
+    source = CellSource(flags.chat, magic, flags.fixes)
     if uses_cells(chat):
         notebook.connect()
     view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=source, on_rerun=rerun.request)

@@ -59,7 +59,7 @@ class Kernel(Protocol):
     current: str
     """The chat of cells and commands without `-c`."""
 
-    def run_cell(self, line_text: str, body: str, cells: CellContext | None = None) -> None:
+    def run_cell(self, line_text: str, body: str, cells: CellContext | None = None, *, fixes: int = 0) -> None:
         """Run a `%%chat` cell with this line and body; its prompt contains `cells` of the notebook."""
 
     def has_chat(self, name: str) -> bool:

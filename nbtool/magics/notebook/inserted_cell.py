@@ -26,10 +26,14 @@ _HOW: dict[RerunKind, str] = {"execute": ":tools", "resume": ":resume"}
 
 @dataclass(frozen=True, slots=True)
 class CellSource:
-    """Writes the source of cells about one conversation, `chat`, with the actual name of the magics."""
+    """Writes the source of cells about one conversation, `chat`, with the actual name of the magics.
+
+    `fixes` is the number of the failed cell that the turn of the cell is about; 0 for none.
+    """
 
     chat: str = "main"
     magic: str = "chat"
+    fixes: int = 0
 
     @property
     def cell_magic(self) -> str:

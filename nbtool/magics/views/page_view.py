@@ -97,6 +97,7 @@ class WidgetView(OutputView):
         if event.kind != "turn_started" and not self._is_introduced:
             self._is_introduced = True
             fields = {**_head_fields(self._turn, self._chat), **chat_field(self._cells.chat)}
+            fields |= {"fixes": self._cells.fixes} if self._cells.fixes else {}
             self._widget.update_head(**fields, acts=self._acts)
 
     @property

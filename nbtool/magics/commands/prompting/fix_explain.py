@@ -56,5 +56,7 @@ def _ask(context: CommandContext, name: str, args: list[str], cell: ContextCell,
     with masking(context.chat.plugins):
         cells = cell_context([cell], origin)
     flags = f" {DRY_RUN}" if DRY_RUN in args else ""
-    context.kernel.run_cell(f"-c {shlex.quote(context.name)}{flags}", " ".join([TASKS[name], *words]), cells)
+    fixes = (cell.number or 0) if name == "fix" and origin == "page" else 0
+    body = " ".join([TASKS[name], *words])
+    context.kernel.run_cell(f"-c {shlex.quote(context.name)}{flags}", body, cells, fixes=fixes)
     return ""
