@@ -101,6 +101,6 @@ def test_what_is_for_the_person_only_is_this_and_no_file_has_it() -> None:
     }
 
     assert named == PERSON_ONLY
-    assert views == {"CallFinished.media", "CallFinished.table"}
+    assert views == {"CallFinished.media", "CallFinished.table", "CallFinished.display"}
     assert [one for one in AUDIENCES if "person" in AUDIENCES[one]] == ["person"]
     assert [one for one in AUDIENCES if "view" in AUDIENCES[one]] == ["person", "notebook", "document"]
