@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import pytest
@@ -29,7 +28,13 @@ BROKEN_OFF = (head(), text("Hel"), event({"error": {"message": "The server is ov
 
 
 def set_delays(monkeypatch: pytest.MonkeyPatch, delays: RetryPolicy) -> None:
-    monkeypatch.setattr(batch_maker, "SharedBackoff", partial(SharedBackoff, delays=delays))
+    class Delayed(SharedBackoff):
+        """One with these delays; a class, since annotations that are read later name it."""
+
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **{"delays": delays, **named})
+
+    monkeypatch.setattr(batch_maker, "SharedBackoff", Delayed)
 
 
 @pytest.fixture
@@ -205,11 +210,14 @@ def test_every_request_counts_for_the_limit_of_a_minute() -> None:
 def test_the_limit_of_a_minute_is_a_setting_of_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float | None] = []
 
-    def make(per_minute: float | None = None, **_: object) -> SharedBackoff:
-        limits.append(per_minute)
-        return SharedBackoff()
+    class Noted(SharedBackoff):
+        """One that notes its limit; a class, since annotations that are read later name it."""
 
-    monkeypatch.setattr(batch_maker, "SharedBackoff", make)
+        def __init__(self, per_minute: float | None = None, **_: object) -> None:
+            limits.append(per_minute)
+            super().__init__()
+
+    monkeypatch.setattr(batch_maker, "SharedBackoff", Noted)
     Chat(wire=ScriptedWire(["Done."])).map(["a"], per_minute=30)
     Chat(wire=ScriptedWire(["Done."])).map_into(lambda _: None, ["a"], progress=False)
 
