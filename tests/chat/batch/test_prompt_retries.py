@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -27,14 +28,14 @@ FAILED = (whole(500, {"error": {"message": "internal error"}}),)
 BROKEN_OFF = (head(), text("Hel"), event({"error": {"message": "The server is overloaded"}}))
 
 
+@pytest.fixture(autouse=True)
+def read_annotations() -> None:
+    """Make a map, so that the annotations which name a class are read before a test replaces it."""
+    Chat(wire=ScriptedWire(["Done."])).map(["a"], progress=False)
+
+
 def set_delays(monkeypatch: pytest.MonkeyPatch, delays: RetryPolicy) -> None:
-    class Delayed(SharedBackoff):
-        """One with these delays; a class, since annotations that are read later name it."""
-
-        def __init__(self, *arguments: Any, **named: Any) -> None:
-            super().__init__(*arguments, **{"delays": delays, **named})
-
-    monkeypatch.setattr(batch_maker, "SharedBackoff", Delayed)
+    monkeypatch.setattr(batch_maker, "SharedBackoff", partial(SharedBackoff, delays=delays))
 
 
 @pytest.fixture
@@ -210,14 +211,11 @@ def test_every_request_counts_for_the_limit_of_a_minute() -> None:
 def test_the_limit_of_a_minute_is_a_setting_of_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float | None] = []
 
-    class Noted(SharedBackoff):
-        """One that notes its limit; a class, since annotations that are read later name it."""
+    def make(per_minute: float | None = None, **_: object) -> SharedBackoff:
+        limits.append(per_minute)
+        return SharedBackoff()
 
-        def __init__(self, per_minute: float | None = None, **_: object) -> None:
-            limits.append(per_minute)
-            super().__init__()
-
-    monkeypatch.setattr(batch_maker, "SharedBackoff", Noted)
+    monkeypatch.setattr(batch_maker, "SharedBackoff", make)
     Chat(wire=ScriptedWire(["Done."])).map(["a"], per_minute=30)
     Chat(wire=ScriptedWire(["Done."])).map_into(lambda _: None, ["a"], progress=False)
 
