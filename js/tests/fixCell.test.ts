@@ -1,6 +1,6 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type CellRunner, setCellRunner } from "../src/kernel/cellRunner";
-import { drawn, Kernel, shown, start } from "./page";
+import { Kernel, shown, start } from "./page";
 
 const FAILED = { id: "c1", source: "print(x)" };
 
@@ -12,17 +12,20 @@ async function fix(text: string, runner: Partial<CellRunner> = {}) {
   const block = { id: "b", kind: "text", text, refusal: false, state: "whole", more: {} } as const;
   const head = { ...first.head, status: "completed", fixes: 3 } as const;
   const page = shown(new Kernel({ ...first, head, blocks: [block] }));
-  await drawn();
-  await new Promise((resolve) => requestAnimationFrame(resolve));
+  await vi.advanceTimersByTimeAsync(50);
   const section = (): HTMLElement | null => page.el.querySelector(".nb-fix");
   const press = async (name: string): Promise<void> => {
     [...(section()?.querySelectorAll("button") ?? [])].find((one) => one.textContent === name)?.click();
-    await drawn();
+    await vi.advanceTimersByTimeAsync(10);
   };
   return { ...page, section, press, replaceAndRun };
 }
 
-afterEach(() => setCellRunner(undefined));
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  setCellRunner(undefined);
+});
 
 test("the last block of code replaces the cell, once the button takes clicks", async () => {
   const { section, press, replaceAndRun, close } = await fix(
@@ -31,7 +34,7 @@ test("the last block of code replaces the cell, once the button takes clicks", a
 
   await press("Replace and run");
   const early = [replaceAndRun.mock.calls.length, section()?.textContent];
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await vi.advanceTimersByTimeAsync(600);
   await press("Replace and run");
 
   expect(early).toEqual([0, expect.stringContaining("Not taken")]);
@@ -44,7 +47,7 @@ test("the last block of code replaces the cell, once the button takes clicks", a
 
 test("what hides in the code is an escape, in the comparison and in the cell", async () => {
   const { section, press, replaceAndRun, close } = await fix("```python\nprint(1)\u202e # x\n```");
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await vi.advanceTimersByTimeAsync(600);
   await press("Replace and run");
 
   expect(section()?.textContent).not.toContain("\u202e");
