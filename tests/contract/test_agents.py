@@ -201,7 +201,7 @@ def is_alive(pid: int) -> bool:
     """Whether a process runs."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except OSError:  # it has ended, perhaps while it is read
         return False
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -61,11 +60,9 @@ def tool_call(call_id: str = "t1", **fields: Any) -> dict[str, Any]:
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that has ended, and that nobody has taken note of, does not."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:  # it has ended, perhaps while it is read
         return False
-    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return state != "Z"
 
 
 MakeAgent = Callable[..., Scripted]
