@@ -31,7 +31,7 @@ BROKEN_OFF = (head(), text("Hel"), event({"error": {"message": "The server is ov
 @pytest.fixture(autouse=True)
 def read_annotations() -> None:
     """Make a map, so that the annotations which name a class are read before a test replaces it."""
-    Chat(wire=ScriptedWire(["Done."])).map(["a"], progress=False)
+    Chat(wire=ScriptedWire(["Done."])).map(["Read the annotations."], progress=False)
 
 
 def set_delays(monkeypatch: pytest.MonkeyPatch, delays: RetryPolicy) -> None:
