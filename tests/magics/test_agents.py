@@ -96,8 +96,8 @@ def test_a_cell_names_an_agent_and_the_next_one_stays_with_it(agent: Scripted, d
         "--dry-run",
         "--rerun :resume",
         "--rerun :tools",
-        "--wire chat",
-        "--tool-mode prompted",
+        "--set wire=chat",
+        "--set tool_mode=prompted",
         "--set base_url=http://127.0.0.1:1",
     ],
 )

@@ -221,7 +221,7 @@ def test_a_call_in_the_text_is_named_and_does_not_run(leak: str) -> None:
     turn, _ = ask(said(leak))
 
     assert (turn.text, RUNS) == (leak, [])
-    assert any("--tool-mode prompted" in notice.text for notice in turn.notices)
+    assert any("--set tool_mode=prompted" in notice.text for notice in turn.notices)
 
 
 # --- phases --------------------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def test_a_conversation_that_is_too_long_names_its_largest_parts() -> None:
 
     assert isinstance(error, ContextTooLong)
     assert "the result of `dump` (200 kB), the attached image/png (50 kB), 1 tool (3,0" in error.fix
-    assert "`%chat hide TURN`" in error.fix
+    assert "chat.hide(TURN)" in error.fix
 
 
 def test_at_most_so_many_parts_are_named() -> None:

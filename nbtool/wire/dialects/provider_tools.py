@@ -88,7 +88,7 @@ def _definition(tool: Any, wire: str) -> Definition:
     if isinstance(tool, str) and tool in known:
         return dict(known[tool])
     if not known:
-        others = " or ".join(name for name, row in DIALECTS.items() if row.provider_tools)
-        raise Unsupported(f"The {wire} wire has no tools of the provider.", fix=f"Use `--wire` {others}.")
+        others = " or ".join(f"`--set wire={name}`" for name, row in DIALECTS.items() if row.provider_tools)
+        raise Unsupported(f"The {wire} wire has no tools of the provider.", fix=f"Use {others}.")
     name = shorten(str(tool), 60)
     raise Unsupported(f"The {wire} wire has no tool {name!r} of the provider.", fix=f"Choose {', '.join(known)}.")

@@ -34,7 +34,7 @@ class Written:
 
 MODEL = Origin("the model of the chat", 'Choose it with `-m PROVIDER:MODEL`, or `Chat("PROVIDER:MODEL")`.')
 MESSAGES = Origin("the conversation", "Write it in the prompt, or in `attach=`.")
-SYSTEM = Origin("the system text", "Set it with `--system TEXT`, or `Chat(system=…)`.")
+SYSTEM = Origin("the system text", "Set it with `--set system=TEXT`, or `Chat(system=…)`.")
 TOOLS = Origin("the tools", "Use `-t NAME`, or `Chat(tools=[…])`; for tools of the provider, `provider_tools`.")
 TOOL_CHOICE = Origin("the tools that may be called", "A plugin sets `request.tool_choice` in `on_before_request`.")
 STREAM = Origin("the setting of streaming", "Use `--set stream=false`, or `TurnSettings(stream=False)`.")

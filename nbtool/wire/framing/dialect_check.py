@@ -28,6 +28,6 @@ def check_dialect(event: dict[str, Any], expected: str, name: str = "") -> None:
     """
     detected = dialect_of(event, name)
     if detected and detected != expected:
-        fix = f"Check the address and the wire: `--wire {detected}`."
+        fix = f"Check the address and the wire: `--set wire={detected}`."
         actual, wanted = DIALECTS[detected].label, DIALECTS[expected].label
         raise InvalidReply(f"The reply is in the dialect {actual}, not {wanted}.", fix=fix)

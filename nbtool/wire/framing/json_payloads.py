@@ -217,7 +217,7 @@ def _detect_framing(first: bytes) -> _Framing:
 
 
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
-FIX = "Check the address and the wire (`--wire`)."
+FIX = "Check the address and the wire (`--set wire=NAME`)."
 
 
 def parse(data: bytes) -> Any:

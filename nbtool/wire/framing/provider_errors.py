@@ -104,9 +104,9 @@ _FIXES: dict[type[ProviderError], str] = {
     ModelNotFound: "`%chat models` lists the models that this provider offers.",
     RateLimited: "Wait, or choose another model.",
     ContextTooLong: "Start a new chat, expose large values by reference, or choose a model with a larger context.",
-    ToolsNotSupported: "Use `--tool-mode prompted`, or a model that supports tool calling.",
+    ToolsNotSupported: "Use `--set tool_mode=prompted`, or a model that supports tool calling.",
     ServerOverloaded: "Try again later, or choose another model.",
-    WireNotSupported: "Use `--wire responses`, or `--wire chat`.",
+    WireNotSupported: "Use `--set wire=responses`, or `--set wire=chat`.",
 }
 
 
@@ -244,7 +244,7 @@ def _fix(kind: type[ProviderError], fields: ErrorFields, status: int | None, *, 
     if status == 402 or is_out_of_credit(fields):
         return "The account has no credit left: see the provider's billing page, or choose another model."
     if kind is ProviderError and status in (404, 405, 501) and not has_message:
-        return "Unknown path: check the address (most end in /v1) and the dialect (`--wire`)."
+        return "Unknown path: check the address (most end in /v1) and the dialect (`--set wire=NAME`)."
     return _FIXES.get(kind, "")
 
 

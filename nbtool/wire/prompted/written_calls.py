@@ -10,12 +10,12 @@ from nbtool.wire.prompted.text_scanner import TextScanner
 
 LEFT_IN_TEXT = (
     "The reply holds a call of {name} as text: the server did not read it as one, so nothing ran. "
-    '`--tool-mode prompted` (in Python `tool_mode="prompted"`) describes the tools in the prompt instead; or start the '
-    "server with the parser for the calls of this model."
+    '`--set tool_mode=prompted` (in Python `tool_mode="prompted"`) describes the tools in the prompt instead; or start '
+    "the server with the parser for the calls of this model."
 )
 DESCRIBED_INSTEAD = (
     "The reply holds a call of {name} as text: the server did not read it as one, so nothing ran. The model is asked "
-    "again, and tools are described in its prompt from now on; `--tool-mode native` keeps them out of it."
+    "again, and tools are described in its prompt from now on; `--set tool_mode=native` keeps them out of it."
 )
 WRITE_AGAIN = (
     "The server left this call in the text of the reply, so it is no call and did not run. To call the tool, write the "

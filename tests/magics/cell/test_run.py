@@ -195,7 +195,7 @@ def test_a_page_in_place_of_a_reply_is_reported_in_one_line(
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         said = failure(shell, "%%chat -m ollama:tiny\nHi", capsys)
 
-    assert "`--wire`" in said
+    assert "wire=NAME" in said
     assert "Traceback" not in said
     assert shell.run_cell(USE + "Hello").success
 

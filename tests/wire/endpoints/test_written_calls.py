@@ -76,7 +76,7 @@ def test_a_call_in_the_text_is_reported_with_the_way_out(form: str, mode: Any) -
 
     assert (turn.status, turn.calls, RUNS) == ("completed", [], [])
     assert turn.text.strip() == HIDDEN[form].strip()
-    assert all("--tool-mode prompted" in notice for notice in warnings(turn))
+    assert all("--set tool_mode=prompted" in notice for notice in warnings(turn))
 
 
 @settings(max_examples=20)
@@ -96,7 +96,7 @@ def test_a_call_anywhere_in_the_text_does_not_run_and_stays_in_it(
 
     assert (turn.status, turn.calls, RUNS) == ("completed", [], [])
     assert turn.text.strip() == reply.strip()
-    assert all("--tool-mode prompted" in notice for notice in warnings(turn))
+    assert all("--set tool_mode=prompted" in notice for notice in warnings(turn))
 
 
 def test_most_forms_name_their_tool() -> None:

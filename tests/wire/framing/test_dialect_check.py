@@ -53,7 +53,7 @@ def test_a_stream_in_another_dialect_says_so(wire: str, arrived: str) -> None:
         decode(wire, STREAMS[arrived])
 
     assert "Check the address and the wire" in str(caught.value)
-    assert f"`--wire {arrived}`" in str(caught.value)
+    assert f"`--set wire={arrived}`" in str(caught.value)
 
 
 @pytest.mark.parametrize("wire", TALKING)

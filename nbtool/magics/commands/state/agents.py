@@ -16,7 +16,7 @@ NOT_STARTED = "{label}, which starts with the first prompt"
 MAY = "call the notebook's tools, through the approvals; its own tools are off, and settings of folders are not read"
 NOT_GATED = (
     "what it sends to its own provider, which has prompts and results from it; its sessions, which it keeps by its own"
-    " rules and `%chat delete` does not erase"
+    " rules and deleting a turn does not erase"
 )
 REFUSED = "refused: {reason}"
 

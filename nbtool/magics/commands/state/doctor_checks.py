@@ -1,4 +1,4 @@
-"""What `%chat doctor` tries: each check is one finding, with the answer and a line of advice."""
+"""What `%chat status --check` tries: each check is one finding, with the answer and a line of advice."""
 
 from __future__ import annotations
 

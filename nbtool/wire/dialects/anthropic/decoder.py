@@ -41,7 +41,7 @@ STOP_REASONS: dict[str, StopReason] = {
 Block = dict[str, Any]
 
 _BLOCK_OF_DELTA = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking"}
-_FIX = "Check the address and the wire (`--wire`)."
+_FIX = "Check the address and the wire (`--set wire=NAME`)."
 
 
 @dataclass(slots=True)

@@ -312,5 +312,6 @@ def _content(part: Text | Media) -> Block:
     if kind == "text" or part.mime == "application/pdf":
         return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}
     raise Unsupported(
-        f"The Anthropic wire carries no {part.mime}.", fix="Send it as an image, a PDF or text, or use `--wire chat`."
+        f"The Anthropic wire carries no {part.mime}.",
+        fix="Send it as an image, a PDF or text, or use `--set wire=chat`.",
     )

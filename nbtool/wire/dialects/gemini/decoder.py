@@ -64,7 +64,7 @@ MAX_CONTINUATIONS = 64
 
 ACCOUNT_LIMITED = "the account is limited or disabled, for what its provider calls prohibited use"
 
-_FIX = "Check the address and the wire (`--wire`)."
+_FIX = "Check the address and the wire (`--set wire=NAME`)."
 _FIELDS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
 
 

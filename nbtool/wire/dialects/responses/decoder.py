@@ -301,7 +301,7 @@ class ResponsesDecoder(StreamReader):
         self._is_finished = True
 
 
-_FIX = "Check the address and the wire (`--wire`)."
+_FIX = "Check the address and the wire (`--set wire=NAME`)."
 
 
 def _error_in_response(body: Item) -> WireError | None:

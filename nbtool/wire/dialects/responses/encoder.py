@@ -224,7 +224,7 @@ def _content(part: Text | Media) -> Item:
             return {"type": "input_image", "image_url": source}
         case "audio" | "video":
             raise Unsupported(
-                f"The Responses wire carries no {part.mime}.", fix="Use `--wire chat` with a model that takes it."
+                f"The Responses wire carries no {part.mime}.", fix="Use `--set wire=chat` with a model that takes it."
             )
         case _ if part.url:
             return {"type": "input_file", "file_url": part.url}

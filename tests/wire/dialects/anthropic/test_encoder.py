@@ -253,7 +253,7 @@ def test_sound_is_refused_with_a_way_out() -> None:
     with pytest.raises(Unsupported, match="audio/wav") as caught:
         messages_of(user(Media("audio/wav", data=b"RIFF")))
 
-    assert "--wire chat" in caught.value.fix
+    assert "--set wire=chat" in caught.value.fix
 
 
 def test_a_refusal_and_lone_surrogates_go_back_as_plain_text() -> None:

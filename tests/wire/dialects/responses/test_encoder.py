@@ -241,7 +241,7 @@ def test_sound_is_refused_with_a_way_out() -> None:
     with pytest.raises(Unsupported, match="audio/wav") as caught:
         input_of(user(Media("audio/wav", data=b"RIFF")))
 
-    assert "--wire chat" in caught.value.fix
+    assert "--set wire=chat" in caught.value.fix
 
 
 def test_the_choice_of_a_tool_is_encoded_in_the_dialects_words() -> None:
