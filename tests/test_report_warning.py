@@ -15,6 +15,7 @@ PACKAGE = Path(nbtool.__file__).parent
 OF_THE_CALLER = {
     "chat/batch/prompts.py",
     "chat/batch_builder.py",
+    "chat/provider_batches.py",
     "threads/loop.py",
     "tools/mcp/server.py",
     "wire/providers/env_file.py",

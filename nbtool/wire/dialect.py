@@ -1,6 +1,6 @@
 """The dialects: what the rest of the package has to know of each, one row a dialect.
 
-A dialect is a folder in `nbtool.wire.dialects` with its encoder and its reader, and a row here: see `docs/wire.md`.
+A dialect is a folder in `nbtool.wire.dialects` with its encoder and its reader, and a row here (docs/adding-models.md).
 """
 
 from __future__ import annotations

@@ -51,7 +51,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "tools/secret_patterns.py": {"_COPY_MARK": "names of files"},
     "tools/tool.py": {"str(error).replace": "the words of an error in one line, for a person"},
     "wire/agents/transcript.py": {"ENDING": "a mark of ours that stands in a text of others is taken apart"},
-    "wire/agents/session.py": {"removesuffix": "a full stop of the agent is not written twice"},
     "wire/prompted/forms/labelled_lines.py": {"_ACTION": OF_MODELS},
     "wire/transport/errors/connection_errors.py": {"407": "httpx gives a proxy's status in its text alone"},
     "js/rich/approval/validate.ts": {".exec(error)": "a validator's words, made shorter"},

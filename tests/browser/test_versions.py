@@ -102,7 +102,7 @@ def test_an_arrow_stays_where_it_is_however_long_the_other_version_is(lab: Lab) 
 def test_a_version_that_was_deleted_is_refused_and_the_view_stays(lab: Lab) -> None:
     notebook, turn = two_versions(lab, "deleted.ipynb")
     first = notebook.save().cells[TURN].outputs[-1].data[TURN_MIME]["head"]["turns"][0]
-    notebook.write_cell(3, f"%chat delete {first}")
+    notebook.write_cell(3, f"import nbtool; nbtool.chats()['main'].delete('{first}')")
     notebook.run_cell(3)
 
     turn.get_by_role("button", name="Previous version").click()

@@ -89,7 +89,7 @@ def test_the_error_of_a_turn_is_kept_or_its_text(error: Exception | None) -> Non
 def test_a_turn_that_runs_is_refused_with_the_way_out() -> None:
     turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
 
-    with pytest.raises(BadUsage, match=r"has not ended.*`%chat wait`, `%chat stop`"):
+    with pytest.raises(BadUsage, match=r"has not ended.*`%chat approve ID --wait`, `%chat stop`"):
         pickle.dumps(turn)
 
 

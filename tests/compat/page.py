@@ -240,7 +240,7 @@ def park_and_approve(page: Page) -> str:
     page.run("%%chat -m practice:fast -o answer --approve park\nUse &`double` with 21.")
     parked = page.run("print(answer.status, received)")
     page.click("approve")
-    page.run("%chat wait")
+    page.run("_ = answer.done.result(240)")
     return parked
 
 

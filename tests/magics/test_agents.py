@@ -41,7 +41,7 @@ class Day:
         return f"{captured.stdout}{captured.stderr}"
 
     def ask(self, prompt: str, flags: str = "") -> Turn:
-        printed = self.run(f"%%chat {flags} -o turn --replace\n{prompt}")
+        printed = self.run(f"%%chat {flags} -o turn --set replace_names=true\n{prompt}")
         assert "turn" in self.shell.user_ns, printed
         turn: Turn = self.shell.user_ns["turn"]
         return turn

@@ -6,6 +6,8 @@ from typing import Any
 
 from nbtool.messages import Message
 from nbtool.wire import Decoder, Prompt, Request, Target
+from nbtool.wire.dialects.provider_tools import take_provider_tools
+from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, TOOL_CHOICE, TOOLS, Written, write_body
 from tests.wire.added_dialect.reader import LinesReader
 
 
@@ -16,9 +18,16 @@ class Lines:
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
         """Encode a prompt."""
+        options, _ = take_provider_tools(prompt.options, self.name)  # this dialect has none: named ones are refused
         tools = [{"name": tool.name, "takes": dict(tool.parameters)} for tool in prompt.tools]
-        body = {"model": target.model, "turns": [*map(_turn, prompt.messages)], "tools": tools}
-        return Request("/lines", body, stream=prompt.stream)
+        may_call = "never" if prompt.is_final or prompt.tool_choice == "none" else None
+        written = {
+            "model": Written(target.model, MODEL),
+            "turns": Written([*map(_turn, prompt.messages)], MESSAGES),
+            "tools": Written(tools or None, TOOLS),
+            "may_call": Written(may_call, TOOL_CHOICE),
+        }
+        return Request("/lines", write_body(written, options), stream=prompt.stream)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the first byte shows whether it is a stream
         """Return a new decoder for one reply."""
