@@ -9,7 +9,7 @@ SLOW_TESTS := browser $(KERNEL_TESTS) architecture campaigns chat/batch chat/jou
 	blocks/render/test_markup_budget.py chat/test_companies.py chat/test_history_size.py chat/test_reply_stops.py plugins/test_markup.py plugins/test_spellings.py plugins/test_ways_out.py \
 	providers/test_behaviours.py providers/test_prompt_cache.py test_clock.py test_fork.py test_lanes.py test_pytest_plugin.py tools/calls/test_gates_machine.py \
 	tools/calls/test_question_cost.py tools/calls/test_run_gate.py tools/schema/test_annotation_forms.py tools/test_frozen.py \
-	tools/variables/test_eviction.py wire/agents wire/test_arguments.py wire/prompted/test_json_repair.py wire/prompted/test_prompted_wire_replies.py wire/prompted/test_segments.py wire/test_cut_short.py \
+	tools/variables/test_eviction.py wire/agents wire/batches wire/test_additions.py wire/test_arguments.py wire/prompted/test_json_repair.py wire/prompted/test_prompted_wire_replies.py wire/prompted/test_segments.py wire/test_cut_short.py \
 	wire/test_large_replies.py wire/test_many_calls.py wire/test_text_corpus.py wire/transport/response/test_decompression.py \
 	wire/transport/test_http_endpoint_faults.py wire/transport/web_pages/test_page_fetch.py
 OLDEST_TESTS := $(addprefix tests/,blocks chain chat magics plugins tools toolsets view wire)

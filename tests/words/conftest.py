@@ -8,6 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from nbtool.chat import map_chats
+from nbtool.wire.transport import traffic
 from tests.shells import end_shell, new_shell
 from tests.words.topic_file import TopicFile
 
@@ -23,6 +24,7 @@ def shell(own_journal: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Give a real IPython with the extension loaded, the practice model as its default, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(map_chats, "_latest", [])  # of other tests
+    monkeypatch.setattr(traffic, "_totals", {})  # the same
     shell = new_shell()
     shell.run_line_magic("load_ext", "nbtool")
     shell.run_line_magic("config", "NbTool.model = 'practice:fast'")

@@ -29,6 +29,7 @@ class _Slot:
     """What of a host is ended when it is no longer used: referred to by the finalizer, which the host is not."""
 
     session: AgentSession | None = None
+    loop: asyncio.AbstractEventLoop | None = None  # that of the session; after a fork there is another one
     is_busy: bool = False
     used: float = field(default_factory=monotonic)
 
@@ -78,7 +79,7 @@ class AgentHost:
         A session that has seen exactly the turns of `line` goes on; with other tools in a new process. Any other turn
         gets a new session, whose `line` is then empty.
         """
-        live = self._slot.session
+        live = self._slot.session if self._slot.loop is asyncio.get_running_loop() else None
         if live and live.is_open and live.profile is profile and live.line == line and live.tools == tools:
             return live, []
         session_id = ""
@@ -89,7 +90,7 @@ class AgentHost:
         await self.close()
         await _make_room(self)
         session = await AgentSession.open(profile, command, tools, session_id, self.limits)
-        self._slot.session = session
+        self._slot.session, self._slot.loop = session, asyncio.get_running_loop()
         notices = [text] if (text := _version_notice(session)) else []
         if session.how != "new":
             session.line = line
@@ -104,7 +105,7 @@ class AgentHost:
 
     async def close(self) -> None:
         """End the agent's process; its session can go on in a later one."""
-        if self._slot.session:
+        if self._slot.session and self._slot.loop is asyncio.get_running_loop():
             await self._slot.session.close()
 
 
@@ -122,8 +123,8 @@ async def _make_room(host: AgentHost) -> None:
     Raises:
         BadUsage: all of them answer a turn.
     """
-    most = host.limits.max_agents
-    others = [one for one in _slots if one is not host and one.session]
+    most, loop = host.limits.max_agents, asyncio.get_running_loop()
+    others = [one for one in _slots if one is not host and one.session and one._slot.loop is loop]
     for one in sorted(others, key=lambda other: other._slot.used)[: max(0, len(others) - most + 1)]:
         if one._slot.is_busy:
             raise BadUsage(
@@ -136,10 +137,12 @@ async def _make_room(host: AgentHost) -> None:
 def _end_slot(slot: _Slot) -> None:
     """End the process of a chat that is garbage."""
     if session := slot.session:
-        background_loop().call_soon(partial(_close_soon, session))
+        background_loop().call_soon(partial(_close_soon, session, slot.loop))
 
 
-def _close_soon(session: AgentSession) -> None:
+def _close_soon(session: AgentSession, loop: asyncio.AbstractEventLoop | None) -> None:
+    if loop is not asyncio.get_running_loop():
+        return  # it belongs to another process, or its loop has ended, and with it the process
     task = asyncio.ensure_future(session.close())
     _closing.add(task)
     task.add_done_callback(_closing.discard)

@@ -24,6 +24,7 @@ from nbtool.settings import data_dir
 from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import Undecided
 from nbtool.wire.agents import agent_process, relay_bridge
+from nbtool.wire.agents.agent_host import AgentHost
 from nbtool.wire.agents.agent_process import DROPPED, descendants, parent_of, pump_lines, read_stderr, reap, send
 from nbtool.wire.agents.connection import AgentConnection
 from nbtool.wire.agents.limits import AgentLimits
@@ -523,3 +524,29 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises(BadUsage):
         require_packages()
+
+
+def test_an_agent_of_another_loop_is_left_alone() -> None:
+    """After a fork, or where a loop has ended, its processes are those of somebody else."""
+    host = AgentHost()
+    host._slot.session = Closed()  # type: ignore[assignment]  # notes that it is closed
+
+    async def close() -> None:
+        await host.close()
+
+    host._slot.loop = asyncio.new_event_loop()
+    host._slot.loop.close()
+    asyncio.run(close())
+
+    assert host._slot.session.closed == []  # type: ignore[union-attr]  # the double's
+
+
+class Closed:
+    """A session that notes that it is closed."""
+
+    def __init__(self) -> None:
+        self.closed: list[bool] = []
+        self.is_open = True
+
+    async def close(self) -> None:
+        self.closed.append(True)
