@@ -19,7 +19,7 @@ PAY = "%%chat -c paced -t pay -o answer\nPay 21."
 NOT_ENDED = "This turn had not ended when the notebook was saved."
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MARK_VIEW = "() => { window.view = document.querySelector('.nb-turn'); window.tops = window.view.scrollTop; }"
-IS_SAME_VIEW = "() => window.view.isConnected && document.querySelectorAll('.nb-turn').length === 1"
+IS_SAME_VIEW = "() => window.view.isConnected && document.querySelectorAll('.nb-turn:not(.nb-continue)').length === 1"
 FOCUSED = "() => [document.activeElement.tagName, document.activeElement.value]"
 
 
