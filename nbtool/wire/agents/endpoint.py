@@ -23,9 +23,6 @@ from nbtool.wire.agents.session_record import EarlierSession, SessionRecord
 from nbtool.wire.agents.transcript import write_transcript
 from nbtool.wire.base import Prompt
 
-GATHER_SECONDS = 0.05
-"""Seconds after a call in which further calls join its round: agents make those of one reply one after the other."""
-
 DENY_SECONDS = 0.2
 """Seconds between two looks for questions that nobody waits for."""
 
@@ -179,7 +176,7 @@ class AgentTurn:
         calls: list[RelayCall] = []
         quiet: float | None = self.agent.limits.quiet
         while True:
-            item = await _next_item(run, calls, quiet)
+            item = await _next_item(run, calls, quiet, self.agent.limits.gather)
             if item is None and not calls:
                 yield StreamNotice(QUIET.format(label=self.endpoint.profile.label, seconds=quiet), "warning")
                 quiet = None
@@ -282,15 +279,15 @@ class AgentTurn:
         }
 
 
-async def _next_item(run: PromptRun, calls: list[RelayCall], quiet: float | None) -> Item | None:
-    """Return what arrives next; None if nothing does for as long as further calls join a round, or for `quiet` seconds.
+async def _next_item(run: PromptRun, calls: list[RelayCall], quiet: float | None, gather: float) -> Item | None:
+    """Return what arrives next; None if nothing does for `gather` seconds after a call, or for `quiet` seconds.
 
     Calls that the agent has given up meanwhile are removed.
     """
     while True:
         is_gathering = bool(calls)
         with suppress(TimeoutError):
-            async with asyncio.timeout(GATHER_SECONDS if is_gathering else quiet):
+            async with asyncio.timeout(gather if is_gathering else quiet):
                 return await run.items.get()
         calls[:] = [call for call in calls if not call.answer.done()]
         if calls or not is_gathering:

@@ -16,6 +16,9 @@ CANCEL_SECONDS = 2.0
 QUIET_SECONDS = 30.0
 """Seconds without anything from an agent after which the person learns of it."""
 
+GATHER_SECONDS = 0.05
+"""Seconds after a call in which further calls join its round: agents make those of one reply one after the other."""
+
 CALL_SECONDS = 280.0
 """Seconds that a call of the notebook may wait for a person; an agent may have a shorter time of its own."""
 
@@ -43,6 +46,7 @@ class AgentLimits:
     mode: float = MODE_SECONDS
     cancel: float = CANCEL_SECONDS
     quiet: float = QUIET_SECONDS
+    gather: float = GATHER_SECONDS
     call: float = CALL_SECONDS
     max_agents: int = MAX_AGENTS
     max_updates: int = MAX_UPDATES

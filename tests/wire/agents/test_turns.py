@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from nbtool.chain.limits import Limits
+from nbtool.chat.agent_turns import use_agent
 from nbtool.chat.chat import Chat, TurnSettings
 from nbtool.tools.approval import Denied, Question
-from nbtool.wire.agents import endpoint
 from nbtool.wire.agents.endpoint import NO_MORE
+from nbtool.wire.agents.limits import AgentLimits
 from tests.wire.agents.agents import MakeAgent, tool_call
 
 
@@ -85,8 +86,8 @@ def test_a_call_that_the_agent_does_not_report_is_a_call_like_any_other(make_age
     assert [call.status for call in chat.send("Add.").calls] == ["ok"]
 
 
-def test_two_calls_at_once_are_one_round(make_agent: MakeAgent, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "GATHER_SECONDS", 3.0)  # two processes in between: a busy machine takes longer
+def test_two_calls_at_once_are_one_round(make_agent: MakeAgent, chat: Chat) -> None:
+    use_agent(chat, AgentLimits(gather=3.0))  # two processes in between: a busy machine takes longer
     agent = make_agent([{"calls": [add(1, 2)["call"], add(3, 4)["call"]]}, {"say": "3 and 7"}])
 
     turn = chat.send("Add.")
