@@ -22,7 +22,7 @@ from nbtool.threads.caller_thread import CallerThread
 from nbtool.wire.base import Endpoint
 from nbtool.wire.batches import BatchApi, LineResult, batch_price_factor, find_batch_api
 from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
-from nbtool.wire.endpoints.reply_cost import find_price_now
+from nbtool.wire.endpoints.reply_cost import find_usage_price_now
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
 MAX_NAMED = 5
@@ -116,7 +116,7 @@ def _budget_plugins(maker: BatchMaker) -> list[Budget]:
 
 def _listed_cost_function(http: HttpEndpoint) -> Callable[[Usage], float] | None:
     """Return what a line costs by the price lists; None if that is not known."""
-    if (listed := find_price_now(http)) is None:
+    if (listed := find_usage_price_now(http)) is None:
         return None
     factor = batch_price_factor(http)
     return lambda usage: listed(usage) * factor

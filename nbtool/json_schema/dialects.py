@@ -95,7 +95,7 @@ def _outline(schema: Schema) -> Schema:
 def _keep_text_choices(schema: Schema) -> None:
     """Keep choices if all of them are texts, or null, which is a type of its own; others are refused."""
     choices = [one for one in schema.get("enum", ()) if one is not None]
-    if not choices or not all(isinstance(one, str) for one in choices):
+    if not choices or not all(isinstance(choice, str) for choice in choices):
         schema.pop("enum", None)
         return
     if None in schema["enum"]:
@@ -127,7 +127,7 @@ def _is_strict(schema: Any, level: int) -> bool:
     if schema.get("format", "date") not in STRICT_FORMATS or "(?" in schema.get("pattern", ""):
         return False
     deeper = level + bool({"object", "array"} & set(type_names(schema)))
-    return all(_is_strict(one, deeper) for one in subschemas(schema) if one is not False)
+    return all(_is_strict(subschema, deeper) for subschema in subschemas(schema) if subschema is not False)
 
 
 def _count_properties(schema: Schema) -> int:

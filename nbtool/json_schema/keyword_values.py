@@ -106,7 +106,7 @@ def fit_values(schema: Schema) -> Schema:
         fitted.setdefault("items", {})
     choices = [one for one in fitted.pop("enum", ()) if not types or any(is_of_type(one, name) for name in types)]
     if choices:
-        fitted["enum"] = list({json.dumps(one, sort_keys=True): one for one in choices}.values())
+        fitted["enum"] = list({json.dumps(choice, sort_keys=True): choice for choice in choices}.values())
     if types and not any(is_of_type(fitted.get("const"), name) for name in types):
         fitted.pop("const", None)
     return fitted

@@ -97,7 +97,7 @@ def _fold(schema: Schema, definitions: Mapping[str, Schema], within: tuple[str, 
         folded = _merge(folded, one)
     for key in ("anyOf", "oneOf"):
         if options := schema.get(key):
-            branches = [branch for one in options if (branch := _fold(one, definitions, within)) is not None]
+            branches = [branch for option in options if (branch := _fold(option, definitions, within)) is not None]
             if not branches:
                 return None
             folded = _with_alternatives(folded, branches)

@@ -55,7 +55,7 @@ def find_server(pid: int | None = None) -> ServerAddress:
     Raises:
         BadUsage: none is served.
     """
-    found = [one for one in _addresses() if pid in (None, one.pid) and _is_running(one.pid)]
+    found = [address for address in _addresses() if pid in (None, address.pid) and _is_running(address.pid)]
     if not found:
         raise BadUsage(NO_SERVER.format(folder=data_dir() / FOLDER), fix=START)
     return max(found, key=lambda one: one.path.stat().st_mtime)

@@ -81,7 +81,7 @@ class Privacy:
         """Mask the whole request, and add the rule about masks to the system text."""
         evicted = self.masks.evicted
         request.set_messages(
-            [self._masked_messages.get_or_make(one, evicted, self._mask_message) for one in request.messages]
+            [self._masked_messages.get_or_make(message, evicted, self._mask_message) for message in request.messages]
         )
         request.tools = [
             replace(

@@ -60,4 +60,4 @@ def _price(named: tuple[str, PriceRule]) -> str:
 
 
 def _list(names: Sequence[HostPattern | str]) -> str:
-    return ", ".join(one if isinstance(one, str) else one.text for one in names)
+    return ", ".join(name if isinstance(name, str) else name.text for name in names)

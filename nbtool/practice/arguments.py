@@ -165,7 +165,7 @@ def _find_references(name: str, context: ArgumentContext) -> Iterator[Candidate]
 
 def _take_reference(context: ArgumentContext, before: Sequence[Candidate] = ()) -> list[Any]:
     """Return the nearest unused reference, as the whole argument; none if a value of `before` is nearer."""
-    free = [one for one in _named_references(context) if one.start not in context.used_positions]
+    free = [reference for reference in _named_references(context) if reference.start not in context.used_positions]
     if not free:
         return []
     nearest = min(free, key=context.rank)

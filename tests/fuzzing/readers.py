@@ -104,7 +104,7 @@ from nbtool.wire.providers.google import vertex_url
 from nbtool.wire.providers.listed_model import parse_listed_model
 from nbtool.wire.providers.model_data import MAX_NAME, default_model_of, find_shutdown, model_data
 from nbtool.wire.providers.model_id import is_same_model, parse_model
-from nbtool.wire.providers.model_prices import find_price, find_reply_price
+from nbtool.wire.providers.model_prices import find_model_price, find_reply_price
 from nbtool.wire.transport.models.model_list import parse_models
 from nbtool.wire.transport.request.expiring_keys import parse_key
 from nbtool.wire.transport.web_pages.page_fetch import validate_url
@@ -199,7 +199,7 @@ def _named(text: str) -> None:
     for provider in ("openai", "anthropic", "google"):
         for name in (text, text[:MAX_NAME]):
             find_shutdown(provider, name)
-            find_price(provider, name)
+            find_model_price(provider, name)
 
 
 def _chosen(text: str) -> None:

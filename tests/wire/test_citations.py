@@ -15,7 +15,7 @@ from nbtool.chat.journal import journal
 from nbtool.event_json import load_events
 from nbtool.messages import Citation, Link, Media, ToolCall, ToolResult, assistant, results, user
 from nbtool.wire import Prompt, Target, decode, find_wire
-from nbtool.wire.dialects.provider_tools import MAX_PASSAGE
+from nbtool.wire.dialects.provider_parts import MAX_PASSAGE
 from tests.chaos import head, serve
 from tests.wire import anthropics, geminis, responding
 

@@ -18,7 +18,7 @@ from nbtool.event_json import load_events
 from nbtool.messages import Citation, Link, ProviderCall, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
 from nbtool.wire.dialect import DIALECTS
-from nbtool.wire.dialects.provider_tools import MAX_PASSAGE
+from nbtool.wire.dialects.provider_parts import MAX_PASSAGE
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.provider_tools import name_definition
 from nbtool.wire.registry import WIRES

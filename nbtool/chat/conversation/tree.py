@@ -213,7 +213,7 @@ class Tree(Generic[V]):
         """Return a sibling node for a turn; the cell's own if it has one there already."""
         parent = next(iter(_path(node.parent)[-1:]), None)
         siblings = parent.children if parent else self.roots
-        ours = (one for one in siblings if cell_id and one.cell_id == cell_id and one is not node)
+        ours = (sibling for sibling in siblings if cell_id and sibling.cell_id == cell_id and sibling is not node)
         return next(ours, None) or Node[V](parent, cell_id)
 
     def insert_after(self, node: Node[V], cell_id: str = "") -> Node[V]:

@@ -184,7 +184,12 @@ def _positional_arguments(arguments: dict[str, str], tool: Tool | None, names: N
     """Remove and return the positional arguments: positional-only ones, and leading plain names."""
     parameters = list(tool.parameters.by_name.values()) if tool else []
     several = next(
-        (one.name for one in parameters if one.kind is _KINDS.VAR_POSITIONAL and one.name in arguments), None
+        (
+            parameter.name
+            for parameter in parameters
+            if parameter.kind is _KINDS.VAR_POSITIONAL and parameter.name in arguments
+        ),
+        None,
     )
     if several and arguments[several] == "[]":
         del arguments[several]
@@ -196,13 +201,16 @@ def _positional_arguments(arguments: dict[str, str], tool: Tool | None, names: N
         or (several and one.kind is _KINDS.POSITIONAL_OR_KEYWORD)
     ]
     count = must[-1] + 1 if must else 0
-    parts = [arguments.pop(one.name, "") or LiteralWriter(names).write(one.default) for one in parameters[:count]]
-    for one in parameters[count:]:
-        if one.name == several:
+    parts = [
+        arguments.pop(parameter.name, "") or LiteralWriter(names).write(parameter.default)
+        for parameter in parameters[:count]
+    ]
+    for parameter in parameters[count:]:
+        if parameter.name == several:
             return [*parts, f"*{arguments.pop(several)}"]
-        if one.kind is not _KINDS.POSITIONAL_OR_KEYWORD or not is_name(arguments.get(one.name, "")):
+        if parameter.kind is not _KINDS.POSITIONAL_OR_KEYWORD or not is_name(arguments.get(parameter.name, "")):
             break
-        parts.append(arguments.pop(one.name))
+        parts.append(arguments.pop(parameter.name))
     return parts
 
 

@@ -97,7 +97,7 @@ class _Search:
         )
         visited = {**self.visited}
         uses = [one for one in _globals_of(source) if one != name]
-        if all(one in value.__globals__ and self.add(one, value.__globals__) for one in uses):
+        if all(use in value.__globals__ and self.add(use, value.__globals__) for use in uses):
             self.definitions.sources.append(_guard(name, source))
             return True
         self.definitions, self.visited = before, visited

@@ -74,7 +74,7 @@ def dump_conversation(tree: Tree[Turn], plugins: Sequence[object] = ()) -> str:
         "tip": line[-1].node_id if line else "",
         "nodes": [_node_data(node) for node in nodes],
         "turns": {
-            turn_id: [json.loads(dump_event(one)) for one in shareable_events(turn, plugins)]
+            turn_id: [json.loads(dump_event(event)) for event in shareable_events(turn, plugins)]
             for turn_id, turn in ended_turns.items()
         },
     }

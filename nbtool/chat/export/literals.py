@@ -129,7 +129,7 @@ class LiteralWriter:
     def _fields(self, value: Any, path: Path) -> list[str]:
         """Return the constructor arguments of a dataclass, a named tuple or a model."""
         if dataclasses.is_dataclass(value):
-            fields = [one.name for one in dataclasses.fields(value) if one.init]
+            fields = [field.name for field in dataclasses.fields(value) if field.init]
         elif isinstance(value, tuple) and hasattr(value, "_fields"):
             fields = list(value._fields)
         else:

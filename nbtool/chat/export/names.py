@@ -163,8 +163,9 @@ def _is_own(thing: Any) -> bool:
 def _needs_nothing(cls: type) -> bool:
     try:
         return all(
-            one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-            for one in inspect.signature(cls).parameters.values()
+            parameter.default is not parameter.empty
+            or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            for parameter in inspect.signature(cls).parameters.values()
         )
     except (ValueError, TypeError):
         return False

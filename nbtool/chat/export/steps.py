@@ -82,7 +82,7 @@ class StepWriter:
         if "{inspect}" in source:
             needed["inspect"] = self.names.module("inspect")
         own = self.names.helpers[name] = self.names.unique(name)
-        builtins = {one: self.names.builtin(one) for one in _BUILTINS if f"{{{one}}}" in source}
+        builtins = {builtin: self.names.builtin(builtin) for builtin in _BUILTINS if f"{{{builtin}}}" in source}
         sources = {**self.names.helpers, **needed, **builtins}
         self.names.constructed.append(source.format(**{**sources, name: own}))
         return own

@@ -23,7 +23,7 @@ def frame(lines: Iterable[TurnRow]) -> Any:
         import pandas as pd  # noqa: PLC0415 - optional dependency, only needed here
     except ImportError:
         raise BadUsage("A frame needs pandas, which is not installed.", fix="`%pip install pandas`") from None
-    table = pd.DataFrame([asdict(line) for line in lines], columns=[one.name for one in fields(TurnRow)])
+    table = pd.DataFrame([asdict(line) for line in lines], columns=[field.name for field in fields(TurnRow)])
     # Out-of-range times can only come from a forged row: they become NaT. pandas 2 raises for what no integer holds.
     started = pd.to_numeric(table["started"], errors="coerce")
     started = started.where(started.abs() < END_SECONDS)

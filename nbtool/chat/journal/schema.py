@@ -266,8 +266,8 @@ def _make_private(path: Path) -> None:
     if path.name not in names:
         _create(path, names & beside)
     ours = {path.name, *beside, f"{path.name}{_LOCK}", f"{path.name}{RECORD}"}
-    for one in [*(path.with_name(name) for name in ours), *([path.parent] if names <= ours else [])]:
-        make_private(one)
+    for written in [*(path.with_name(name) for name in ours), *([path.parent] if names <= ours else [])]:
+        make_private(written)
 
 
 def _create(path: Path, leftovers: set[str]) -> None:

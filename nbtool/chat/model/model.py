@@ -36,7 +36,7 @@ from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.listed_model import ListedModel
 from nbtool.wire.providers.model_cache import cache_models, cached_models
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
-from nbtool.wire.providers.model_prices import ModelPrice, find_price
+from nbtool.wire.providers.model_prices import ModelPrice, find_model_price
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from nbtool.wire.transport.models.default_model import Discovery, cached_default, destination, find_model
 from nbtool.wire.transport.models.model_list import LIST_SECONDS, fetch_models
@@ -279,7 +279,7 @@ class Model:
 
     def list_models(self) -> list[str]:
         """Return the ids of the models that the provider lists. Raises: as `fetch_models`."""
-        return self.model_ids_of([one.name for one in self.fetch_models()])
+        return self.model_ids_of([model.name for model in self.fetch_models()])
 
     def fetch_models(self) -> list[ListedModel]:
         """Return the models that the provider lists, with what it says of them.
@@ -297,7 +297,7 @@ class Model:
         """Return the prices of models of the same provider, if known; the first takes some tenths of a second."""
         native = self._native()
         provider = native.provider if native.is_own_host else ""
-        return [find_price(provider, model, base_url=native.base_url) for model in models]
+        return [find_model_price(provider, model, base_url=native.base_url) for model in models]
 
     def model_ids_of(self, names: Iterable[str]) -> list[str]:
         """Return the ids, for `model`, of models in the provider's list."""

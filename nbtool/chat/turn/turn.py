@@ -188,7 +188,7 @@ class Turn(CheckedAttributes):
     @property
     def citations(self) -> tuple[Citation, ...]:
         """The sources that the provider names for the replies, each once."""
-        return tuple(dict.fromkeys(one for message in self.messages.chain for one in message.citations))
+        return tuple(dict.fromkeys(citation for message in self.messages.chain for citation in message.citations))
 
     @property
     def provider_calls(self) -> tuple[ProviderCall, ...]:

@@ -71,7 +71,9 @@ class AskAfterOutsideText:
         Raises:
             BadUsage: it does not have one of them.
         """
-        if missing := [one for one in (*self.destinations, *self.optional) if one not in parameters]:
+        if missing := [
+            destination for destination in (*self.destinations, *self.optional) if destination not in parameters
+        ]:
             raise BadUsage(
                 f"ask_after_outside_text names {missing[0]!r}, which is no parameter of the tool {name!r}.",
                 fix=f"Its parameters: {', '.join(parameters) or 'none'}.",

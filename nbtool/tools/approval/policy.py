@@ -80,7 +80,9 @@ def _evaluate(policy: Callable[..., Any], arguments: Mapping[str, Any], context:
 def _context_parameter(policy: Callable[..., Any]) -> Parameter | None:
     """Return the parameter that takes the context: annotated with its type, of its name, or a second required one."""
     others = _parameters(policy)[1:]
-    named = (one for one in others if one.kind in (*_POSITIONAL, Parameter.KEYWORD_ONLY) and _names_context(one))
+    named = (
+        other for other in others if other.kind in (*_POSITIONAL, Parameter.KEYWORD_ONLY) and _names_context(other)
+    )
     if parameter := next(named, None):
         return parameter
     second = others[0] if others else None
@@ -105,7 +107,9 @@ def _parameters(policy: Callable[..., Any]) -> list[Parameter]:
 
 def _check_parameters(name: str, policy: Callable[..., Any]) -> None:
     parameters, context = _parameters(policy), _context_parameter(policy)
-    required = [one for one in parameters[1:] if one.default is Parameter.empty and one != context]
+    required = [
+        parameter for parameter in parameters[1:] if parameter.default is Parameter.empty and parameter != context
+    ]
     stray = [one for one in required if one.kind in (*_POSITIONAL, Parameter.KEYWORD_ONLY)]
     if stray:
         raise BadUsage(

@@ -30,7 +30,7 @@ def find_differences(before: BoundCall, current: BoundCall) -> tuple[Difference,
     differences.append(_effect_difference(before.effect, current.effect))
     changed = [difference for difference in differences if difference]
     contents = _changed_contents(before, current)
-    shown = contents if not changed else [one for one in contents if one.before or one.after]
+    shown = contents if not changed else [content for content in contents if content.before or content.after]
     return (*changed, *shown) or (Difference("the call"),)
 
 
@@ -62,7 +62,7 @@ def _content_difference(link: ReferenceTarget, before: ContentLines | None, afte
 def _format_argument(argument: ResolvedArgument | None) -> str:
     if argument is None:
         return ""
-    references = "; ".join(f"{one.name}: {one.text}" for one in argument.references)
+    references = "; ".join(f"{reference.name}: {reference.text}" for reference in argument.references)
     return references if argument.is_reference else f"{argument.text} ({references})" if references else argument.text
 
 

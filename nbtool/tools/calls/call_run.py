@@ -247,14 +247,14 @@ async def _record_start(bound: BoundCall, run: RunningCall, edited: str, slot: C
     changed = {name: one for name, one in bound.described.items() if known.get(name) != one}
     try:
         followers = await slot.find_followers() if tool.runs_in_order else []
-        announces = tuple(one.call_id for one in followers)
+        announces = tuple(follower.call_id for follower in followers)
         run.began, now = monotonic(), time.time()
         start = CallStarted(run.call_id, now, thread, edited, run.is_guarded, changed, announces, slot.is_announced)
         await runtime.emit(start)
     except asyncio.CancelledError:
         raise NeverStarted from None
-    for one in followers:
-        one.is_announced = True
+    for follower in followers:
+        follower.is_announced = True
 
 
 def _may_be_withheld(tool: Tool, runtime: ToolRuntime) -> bool:

@@ -82,7 +82,7 @@ def children(container: Any, *, keys: bool = True) -> Iterable[Any] | None:
         extra = getattr(container, "__pydantic_extra__", None) or {}
         return [*(getattr(container, name, None) for name in fields or kind.model_fields), *extra.values()]
     if of_attrs := getattr(kind, "__attrs_attrs__", None):
-        return [getattr(container, one.name, None) for one in of_attrs]
+        return [getattr(container, attr.name, None) for attr in of_attrs]
     with suppress(Exception):  # a library object in a state in which it cannot be read
         if (series := chart_values(container)) is not None:
             return series

@@ -24,12 +24,12 @@ COMPARE_BYTES = 32 * 1024 * 1024
 
 def can_repeat(calls: Sequence[Call]) -> bool:
     """Whether a round counts: it has calls, none was decided by somebody, and none may have waited for something."""
-    return bool(calls) and not any(one.status in DECIDED or one.seconds >= WAIT_SECONDS for one in calls)
+    return bool(calls) and not any(call.status in DECIDED or call.seconds >= WAIT_SECONDS for call in calls)
 
 
 def is_repeated(calls: Sequence[Call], earlier: Sequence[Call]) -> bool:
     """Whether a round has the same calls as an earlier one, and the same results."""
-    if not can_repeat(calls) or [_outcome(one) for one in calls] != [_outcome(one) for one in earlier]:
+    if not can_repeat(calls) or [_outcome(call) for call in calls] != [_outcome(one) for one in earlier]:
         return False
     return not any(_is_new_object(one, former) for one, former in zip(calls, earlier, strict=True))
 
@@ -37,8 +37,8 @@ def is_repeated(calls: Sequence[Call], earlier: Sequence[Call]) -> bool:
 def count_repeats(calls: Sequence[Call]) -> int:
     """Return in how many rounds at the end of a turn the same calls had the same results."""
     rounds: dict[int, list[Call]] = defaultdict(list)
-    for one in calls:
-        rounds[one.round].append(one)
+    for call in calls:
+        rounds[call.round].append(call)
     latest = [rounds[number] for number in sorted(rounds, reverse=True)]
     count = 0
     while count < len(latest) and (is_repeated(latest[count], latest[max(0, count - 1)])):

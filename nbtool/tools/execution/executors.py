@@ -137,9 +137,9 @@ def _find_unpicklable(work: Callable[[], Any]) -> Iterator[str]:
 def _names_of_positions(work: partial[Any]) -> Iterator[str]:
     """Yield the names of the arguments that are passed by position, and numbers where there is no name."""
     with suppress(ValueError, TypeError):
-        for one in inspect.signature(work.func).parameters.values():
-            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
-                yield f"the argument {one.name!r}"
+        for parameter in inspect.signature(work.func).parameters.values():
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                yield f"the argument {parameter.name!r}"
     yield from (f"the argument {number}" for number in count(1))
 
 

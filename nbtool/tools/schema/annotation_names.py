@@ -158,5 +158,5 @@ def _running_scopes(function: types.FunctionType) -> Iterator[Mapping[str, Any]]
 
 def _defines(outer: types.CodeType, inner: types.CodeType) -> bool:
     """Whether the code of a function stands in other code, at any depth."""
-    parts = [one for one in outer.co_consts if isinstance(one, types.CodeType)]
-    return any(one is inner or _defines(one, inner) for one in parts)
+    parts = [const for const in outer.co_consts if isinstance(const, types.CodeType)]
+    return any(part is inner or _defines(part, inner) for part in parts)

@@ -83,7 +83,7 @@ def _annotated(annotation: Any, metadata: tuple[Any, ...]) -> Any:
         return to_json_type(Annotated[meaning, *metadata])
     constraints, validators = _split(metadata)
     members = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
-    scalars = [scalar_type(one, constraints) if constraints and not _is_json(one) else None for one in members]
+    scalars = [scalar_type(member, constraints) if constraints and not _is_json(member) else None for member in members]
     if not any(scalars):
         return Annotated[to_json_type(annotation), *metadata]
     lifted = [scalar or to_json_type(one) for scalar, one in zip(scalars, members, strict=True)]

@@ -59,7 +59,9 @@ def declared_field(annotation: Any, default: Any, name: str) -> DeclaredField:
     )
     aliases = info.validation_alias or info.alias
     alias = (
-        aliases if isinstance(aliases, str) else next((one for one in _choices(aliases) if isinstance(one, str)), "")
+        aliases
+        if isinstance(aliases, str)
+        else next((choice for choice in _choices(aliases) if isinstance(choice, str)), "")
     )
     return DeclaredField(info.annotation, _default_of(info), _filled_in(info), (info,), alias)
 

@@ -45,7 +45,7 @@ def field_class_type(kind: Any, lift: Callable[[Any], Any], has_objects: Callabl
 def _required_fields(kind: Any) -> dict[str, bool]:
     """Return which fields a class is made of, and whether each is required."""
     if dataclasses.is_dataclass(kind):
-        names = [one.name for one in dataclasses.fields(kind) if one.init]
+        names = [field.name for field in dataclasses.fields(kind) if field.init]
     else:
         names = list(getattr(kind, "_fields", ())) if issubclass(kind, tuple) else []
     parameters = inspect.signature(kind).parameters if names else {}

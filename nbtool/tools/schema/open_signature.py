@@ -85,14 +85,15 @@ def _as_passed_on(wrapper: Any, signature: OpenSignature) -> OpenSignature:
     if hasattr(wrapper, "dispatch") and hasattr(wrapper, "registry"):  # `functools.singledispatch`
         return _dispatched(signature, wrapper)
     try:
-        kinds = {one.kind for one in _own_signature(wrapper).parameters.values()}
+        kinds = {parameter.kind for parameter in _own_signature(wrapper).parameters.values()}
     except (ValueError, TypeError):
         return signature
     if _KINDS.VAR_KEYWORD in kinds and _KINDS.VAR_POSITIONAL in kinds:
         return signature
     kind = _KINDS.KEYWORD_ONLY if _KINDS.VAR_KEYWORD in kinds else _KINDS.POSITIONAL_ONLY
     parameters = (
-        one.replace(kind=kind) if one.kind is _KINDS.POSITIONAL_OR_KEYWORD else one for one in signature.parameters
+        parameter.replace(kind=kind) if parameter.kind is _KINDS.POSITIONAL_OR_KEYWORD else parameter
+        for parameter in signature.parameters
     )
     return replace(signature, parameters=tuple(parameters))
 
@@ -130,7 +131,7 @@ def _passes_everything_on(wrapper: Any) -> bool:
 
 def _without_positions(signature: OpenSignature, values: Sequence[Any]) -> OpenSignature:
     """Return a signature whose first parameters have these values; a placeholder stays open, by position only."""
-    by_position = [one for one in signature.parameters if one.kind in _BY_POSITION]
+    by_position = [parameter for parameter in signature.parameters if parameter.kind in _BY_POSITION]
     taken = by_position[: len(values)]
     is_open = [
         one.replace(kind=_KINDS.POSITIONAL_ONLY)
@@ -138,7 +139,7 @@ def _without_positions(signature: OpenSignature, values: Sequence[Any]) -> OpenS
         if value is _PLACEHOLDER
     ]
     bound = {one.name for one, value in zip(taken, values, strict=False) if value is not _PLACEHOLDER}
-    rest = [one for one in signature.parameters if one not in taken]
+    rest = [parameter for parameter in signature.parameters if parameter not in taken]
     return replace(signature, parameters=(*is_open, *rest), bound=signature.bound | bound)
 
 
@@ -146,11 +147,11 @@ def _without_keywords(signature: OpenSignature, names: frozenset[str]) -> OpenSi
     """Return a signature in which these names have values: what follows one of them is passed by keyword only."""
     parameters: list[inspect.Parameter] = []
     is_keyword_only = False
-    for one in signature.parameters:
-        is_bound = one.name in names and one.kind in (_KINDS.POSITIONAL_OR_KEYWORD, _KINDS.KEYWORD_ONLY)
-        is_keyword_only = is_keyword_only or (is_bound and one.kind is _KINDS.POSITIONAL_OR_KEYWORD)
-        if is_bound or (is_keyword_only and one.kind is _KINDS.VAR_POSITIONAL):
+    for parameter in signature.parameters:
+        is_bound = parameter.name in names and parameter.kind in (_KINDS.POSITIONAL_OR_KEYWORD, _KINDS.KEYWORD_ONLY)
+        is_keyword_only = is_keyword_only or (is_bound and parameter.kind is _KINDS.POSITIONAL_OR_KEYWORD)
+        if is_bound or (is_keyword_only and parameter.kind is _KINDS.VAR_POSITIONAL):
             continue
-        moves = is_keyword_only and one.kind is _KINDS.POSITIONAL_OR_KEYWORD
-        parameters.append(one.replace(kind=_KINDS.KEYWORD_ONLY) if moves else one)
+        moves = is_keyword_only and parameter.kind is _KINDS.POSITIONAL_OR_KEYWORD
+        parameters.append(parameter.replace(kind=_KINDS.KEYWORD_ONLY) if moves else parameter)
     return replace(signature, parameters=tuple(parameters), bound=signature.bound | names)

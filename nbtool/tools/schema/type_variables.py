@@ -21,7 +21,7 @@ def admitted_by(variable: Any) -> Any:
     """
     if constraints := getattr(variable, "__constraints__", ()):
         kinds = sorted(constraints, key=lambda one: one is not str)  # a JSON text is a `str` before it is `bytes`
-        return Union[tuple(_resolved(one, variable) for one in kinds)]  # noqa: UP007 - built from values
+        return Union[tuple(_resolved(kind, variable) for kind in kinds)]  # noqa: UP007 - built from values
     if not isinstance(variable, typing.TypeVar):
         return Any
     if variable.__bound__ is not None:
@@ -86,7 +86,7 @@ def with_arguments(annotation: Any, change: Callable[[Any], Any]) -> Any:
     if origin is Annotated:
         inner = change(arguments[0])
         return annotation if inner is arguments[0] else Annotated[inner, *arguments[1:]]
-    changed = tuple(one if one is ... else change(one) for one in arguments)
+    changed = tuple(argument if argument is ... else change(argument) for argument in arguments)
     if all(one is other for one, other in zip(changed, arguments, strict=True)):
         return annotation
     if origin in (Union, types.UnionType):

@@ -77,9 +77,9 @@ def contains_serializer(value: Any, depth: int = MAX_DEPTH) -> bool:
     if depth == 0 or _serializer_of(value) is not None:
         return True
     if (cells := object_cells(value)) is not None:
-        return len(cells) > MAX_CELLS or any(contains_serializer(one, depth - 1) for one in cells)
+        return len(cells) > MAX_CELLS or any(contains_serializer(cell, depth - 1) for cell in cells)
     inner = _members(value)
-    return any(contains_serializer(one, depth - 1) for one in (_referents(value) if inner is None else inner))
+    return any(contains_serializer(referent, depth - 1) for referent in (_referents(value) if inner is None else inner))
 
 
 def message_of_arguments(error: BaseException) -> Any:
@@ -119,7 +119,11 @@ def _referents(value: Any) -> Any:
     author = next(base for base in type(value).__mro__ if "__repr__" in vars(base))
     if author is object or author.__module__.partition(".")[0] not in sys.stdlib_module_names:
         return ()
-    return [one for one in gc.get_referents(value) if _serializer_of(one) is not None or _members(one) is not None]
+    return [
+        referent
+        for referent in gc.get_referents(value)
+        if _serializer_of(referent) is not None or _members(referent) is not None
+    ]
 
 
 def as_plain_container(value: Any) -> Any:
@@ -259,7 +263,7 @@ def _with_fields_shown(node: Node, hidden: frozenset[str], extras: Node) -> Node
     marked: Any = (
         {name: _marked(one, name in hidden) for name, one in fields.items()}
         if isinstance(fields, dict)
-        else [_marked(one, one["name"] in hidden) for one in fields]
+        else [_marked(field, field["name"] in hidden) for field in fields]
     )
     computed = [one for one in node.get("computed_fields", ()) if one["property_name"] not in hidden]
     return {**extras, **node, "fields": marked, "computed_fields": computed}
@@ -289,13 +293,13 @@ _declaring: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 
 
 def _has_declarations(kind: Any) -> bool:
-    attributes = [one for base in kind.__mro__ for one in vars(base).values()]
-    if any(type(one).__module__.startswith("pydantic.") for one in attributes):
+    attributes = [var for base in kind.__mro__ for var in vars(base).values()]
+    if any(type(attribute).__module__.startswith("pydantic.") for attribute in attributes):
         return True
     try:
         hints = typing.get_type_hints(kind, include_extras=True).values()
     except Exception:  # noqa: BLE001 - a name is known only where the class was defined
-        return any("Annotated" in str(one.type) for one in dataclasses.fields(kind))
+        return any("Annotated" in str(field.type) for field in dataclasses.fields(kind))
     metadata = [one for hint in hints for one in getattr(hint, "__metadata__", ())]
     return any(
         type(one).__module__.startswith("pydantic.") or hasattr(one, "__get_pydantic_core_schema__") for one in metadata

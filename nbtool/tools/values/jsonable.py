@@ -240,7 +240,7 @@ class JsonConverter:
             return text
         numbered = (f"{text} ({number})" for number in count(2))
         candidates = chain((text, f"{text} ({type_name(type(key))})"), numbered)
-        return next(one for one in candidates if one not in converted and one not in value)
+        return next(candidate for candidate in candidates if candidate not in converted and candidate not in value)
 
     def _list(self, value: Iterable[Any], size: int) -> list[Any]:
         converted: list[Any] = []

@@ -124,7 +124,7 @@ async def _make_room(host: AgentHost) -> None:
         BadUsage: all of them answer a turn.
     """
     most, loop = host.limits.max_agents, asyncio.get_running_loop()
-    others = [one for one in _slots if one is not host and one.session and one._slot.loop is loop]
+    others = [other for other in _slots if other is not host and other.session and other._slot.loop is loop]
     for one in sorted(others, key=lambda other: other._slot.used)[: max(0, len(others) - most + 1)]:
         if one._slot.is_busy:
             raise BadUsage(

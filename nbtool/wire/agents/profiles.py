@@ -69,7 +69,7 @@ class AgentProfile:
     def is_notebook_call(self, call: Json) -> bool | None:
         """Whether a reported call is of a tool of the notebook; None if the report does not name its tool."""
         names = self.tool_names(call)
-        return all(isinstance(one, str) and one.startswith(self.tool_prefix) for one in names) if names else None
+        return all(isinstance(name, str) and name.startswith(self.tool_prefix) for name in names) if names else None
 
 
 def _claude_meta(call: Json) -> Json:

@@ -82,8 +82,12 @@ def find_command(profile: AgentProfile) -> AgentCommand:
             f'[{profile.name}] and below it command = "/path/to/{profile.command}".',
         )
     site_policy().check_agent(found)
-    own = {one: os.environ[one] for one in (*profile.variables, *table.get("variables", ())) if one in os.environ}
-    inherited = {one: os.environ[one] for one in INHERITED_VARIABLES if one in os.environ}
+    own = {
+        variable: os.environ[variable]
+        for variable in (*profile.variables, *table.get("variables", ()))
+        if variable in os.environ
+    }
+    inherited = {variable: os.environ[variable] for variable in INHERITED_VARIABLES if variable in os.environ}
     environment = {**inherited, "PATH": path, **profile.environment, **own}
     secrets = {one: Secret(value) for one, value in environment.items() if value}
     return AgentCommand(found, tuple(table.get("args", ())), secrets)
@@ -130,7 +134,9 @@ def _search_path() -> str:
     except OSError:  # the folder was removed
         here = Path(os.devnull)
     folders = [one for one in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117 - as text
-    return os.pathsep.join(one for one in folders if not Path(one).resolve().is_relative_to(here) or _is_home(here))
+    return os.pathsep.join(
+        folder for folder in folders if not Path(folder).resolve().is_relative_to(here) or _is_home(here)
+    )
 
 
 def _is_home(folder: Path) -> bool:
@@ -168,10 +174,10 @@ def _check_field(location: str, key: str, value: Any) -> None:
     if key not in _FIELDS:
         raise SettingsError(f"{location} has an unknown field {key!r}.", fix=f"Available: {', '.join(_FIELDS)}.")
     texts = value if isinstance(value, list) else [value]
-    if not isinstance(value, _FIELDS[key]) or not all(isinstance(one, str) and "\0" not in one for one in texts):
+    if not isinstance(value, _FIELDS[key]) or not all(isinstance(text, str) and "\0" not in text for text in texts):
         kind = "a text" if _FIELDS[key] is str else "a list of texts"
         raise SettingsError(f"{location}: {key} has to be {kind}.")
-    unfit = next((one for one in texts if key == "variables" and _RUNS_CODE.fullmatch(one)), None)
+    unfit = next((text for text in texts if key == "variables" and _RUNS_CODE.fullmatch(text)), None)
     if unfit:
         raise SettingsError(
             f"{location} passes on {unfit!r}, by which an agent would run other code.", fix="Remove it."

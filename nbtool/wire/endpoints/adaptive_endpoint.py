@@ -21,7 +21,7 @@ from nbtool.wire.dialect import TOOL_SEARCH, Dialect, find_dialect
 from nbtool.wire.dialects.prose_wire import text_wire
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
 from nbtool.wire.endpoints.refused_fields import LOST_REASONING, NEEDS_CHOICE, is_choice_refused, refused_field
-from nbtool.wire.endpoints.reply_cost import find_listed_price, find_price, find_price_now, with_cost
+from nbtool.wire.endpoints.reply_cost import find_listed_price, find_usage_price, find_usage_price_now, with_cost
 from nbtool.wire.endpoints.result_images import (
     NO_IMAGES,
     has_result_images,
@@ -171,7 +171,7 @@ class AdaptiveEndpoint:
 
     async def find_price(self) -> PriceFunction | None:
         """Return the function that computes the cost of a usage; None if the price of the model is unknown."""
-        return await find_price(self.native)
+        return await find_usage_price(self.native)
 
     async def find_listed_price(self) -> ReplyPriceFunction | None:
         """Return the function that computes the cost of a reply from what holds at its host, whatever a user set."""
@@ -179,7 +179,7 @@ class AdaptiveEndpoint:
 
     def has_price(self) -> bool:
         """Whether the price of the model is known; may take some tenths of a second."""
-        return find_price_now(self.native) is not None
+        return find_usage_price_now(self.native) is not None
 
     async def _reply(self, prompt: Prompt) -> AsyncGenerator[list[Delta], None]:
         """Send a prompt once, and report a reply whose reasoning is lost."""
@@ -215,7 +215,7 @@ class AdaptiveEndpoint:
             return ""
         _reported_shutdowns.add(key)
         announced = find_shutdown(*key)
-        listed = next((one.shutdown for one in cached_models(key[0]) or () if one.name == self.model), None)
+        listed = next((model.shutdown for model in cached_models(key[0]) or () if model.name == self.model), None)
         day = listed or (announced.day if announced else None)
         if day is None or day < dt.datetime.now().astimezone().date():
             return ""

@@ -106,5 +106,5 @@ def is_choice_refused(error: Exception) -> bool:
 
 def refused_field(error: ProviderError, abilities: frozenset[str]) -> OptionalField | None:
     """Return the optional field that an error refuses, of those that are sent to a target with these abilities."""
-    sent = (one for one in OPTIONAL_FIELDS if (one.ability in abilities) is not one.is_inverse)
+    sent = (field for field in OPTIONAL_FIELDS if (field.ability in abilities) is not field.is_inverse)
     return next((one for one in sent if one.is_refused(error)), None)

@@ -25,19 +25,19 @@ from nbtool.wire.transport.client_pool import is_loopback
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 
 
-async def find_price(endpoint: HttpEndpoint) -> PriceFunction | None:
+async def find_usage_price(endpoint: HttpEndpoint) -> PriceFunction | None:
     """Return the function that computes the cost of a usage; None if the price of the model is unknown.
 
     The price of a provider holds at its own host only.
     """
     if _is_unlisted(endpoint):
         return None
-    outcome = await run_in_worker(partial(find_price_now, endpoint))
+    outcome = await run_in_worker(partial(find_usage_price_now, endpoint))
     return None if outcome.error else outcome.value
 
 
-def find_price_now(endpoint: HttpEndpoint) -> PriceFunction | None:
-    """Return what `find_price` does; may take some tenths of a second."""
+def find_usage_price_now(endpoint: HttpEndpoint) -> PriceFunction | None:
+    """Return what `find_usage_price` does; may take some tenths of a second."""
     if _is_unlisted(endpoint):
         return None
     return find_price_function(_listed_provider(endpoint), endpoint.model, base_url=endpoint.base_url)

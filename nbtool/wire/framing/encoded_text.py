@@ -133,7 +133,7 @@ def secret_forms(secrets: Iterable[str]) -> list[bytes]:
     """Return what secrets look like in a decoded text, the longest first: also if they contain escapes themselves."""
     forms: set[bytes] = set()
     for secret in secrets:
-        forms |= {one.encode("utf-8", "surrogatepass") for one in _variants(secret)}
+        forms |= {variant.encode("utf-8", "surrogatepass") for variant in _variants(secret)}
     newest = forms
     for _ in range(MAX_LAYERS):
         newest = {_unescape(form, pattern).data for form in newest for pattern in _ESCAPES} - forms

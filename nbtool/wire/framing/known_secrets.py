@@ -109,7 +109,9 @@ _ESCAPED = re.compile(r"[\"'/\\]+")
 
 def _pattern(spelling: str) -> str:
     first, *others = list(re.sub(r"\\+", r"\\", spelling))
-    escaped = (r"\\++" if one == "\\" else rf"\\*+{one}" if one in "\"'/" else re.escape(one) for one in others)
+    escaped = (
+        r"\\++" if other == "\\" else rf"\\*+{other}" if other in "\"'/" else re.escape(other) for other in others
+    )
     return re.escape(first) + "".join(escaped)
 
 

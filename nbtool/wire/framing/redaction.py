@@ -62,7 +62,7 @@ def redact_error(error: Failure, keys: Iterable[Secret | None]) -> Failure:
     for name, value in vars(error).items():
         if isinstance(value, str):
             *starts, end = value.split(_CUT)
-            text = _CUT.join([*(_without_keys(one, forms, is_cut=True) for one in starts), end])
+            text = _CUT.join([*(_without_keys(start, forms, is_cut=True) for start in starts), end])
             setattr(copy, name, _redact(text, forms))
     copy.args = (copy.message,)
     return copy

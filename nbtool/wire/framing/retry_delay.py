@@ -51,7 +51,7 @@ def until_reset(headers: Mapping[str, str], *, now: float | None = None) -> floa
         for limit_name in ("", "-requests", "-tokens"):
             if headers.get(f"{prefix}remaining{limit_name}", "").strip() == "0":
                 delays.append(seconds_of(headers.get(f"{prefix}reset{limit_name}", "").strip(), now))
-    return max((one for one in delays if one is not None), default=None)
+    return max((delay for delay in delays if delay is not None), default=None)
 
 
 def seconds_of(text: str, now: float) -> float | None:

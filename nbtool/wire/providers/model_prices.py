@@ -100,7 +100,7 @@ def find_reply_price(provider: str, model: str, *, base_url: str = "", is_strict
     return cost_of
 
 
-def find_price(provider: str, model: str, *, base_url: str = "") -> ModelPrice:
+def find_model_price(provider: str, model: str, *, base_url: str = "") -> ModelPrice:
     """Return the price and the context of a model, as far as they are known."""
     found = _find(provider, model, base_url)
     if found is None:

@@ -68,7 +68,7 @@ def _override(builtin: Provider, table: Any, location: str) -> Provider:
 
     access = {key: value for key, value in table.items() if key in CONNECTION_SETTINGS}
     others = {key: value for key, value in table.items() if key not in access}
-    values = {one.name: getattr(builtin, one.name) for one in fields(builtin)}
+    values = {field.name: getattr(builtin, field.name) for field in fields(builtin)}
     others = {"compatible_wire": "", **others} if "wire" in others else others
     if "provider_tools" in table:
         others["provider_tools"] = _parsed(parse_provider_tools, table["provider_tools"], location)
@@ -104,7 +104,7 @@ def _invalid_field(error: ValidationError, location: str) -> SettingsError:
     first = error.errors(include_url=False, include_context=False)[0]
     path, value = ".".join(map(str, first["loc"])), first["input"]
     if first["type"] == "unexpected_keyword_argument":
-        own = (one.name for one in fields(Provider) if one.name not in ("name", "connection"))
+        own = (field.name for field in fields(Provider) if field.name not in ("name", "connection"))
         available = ", ".join((*own, *CONNECTION_SETTINGS))
         return SettingsError(f"{location} has an unknown field {path!r}.", fix=f"Available: {available}.")
     # A text is not repeated: it may be a key.

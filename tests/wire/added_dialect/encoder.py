@@ -6,8 +6,8 @@ from typing import Any
 
 from nbtool.messages import Message
 from nbtool.wire import Decoder, Prompt, Request, Target
-from nbtool.wire.dialects.provider_tools import take_provider_tools
 from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, TOOL_CHOICE, TOOLS, Written, write_body
+from nbtool.wire.providers.provider_tools import take_provider_tools
 from tests.wire.added_dialect.reader import LinesReader
 
 

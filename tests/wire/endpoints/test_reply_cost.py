@@ -24,7 +24,7 @@ from nbtool.events import Delta, Event, Notice, UsageDelta
 from nbtool.messages import Usage
 from nbtool.plugins.budget import Budget, Price
 from nbtool.wire.endpoints.reply_cost import with_cost
-from nbtool.wire.providers.model_prices import ModelPrice, find_price, find_price_function
+from nbtool.wire.providers.model_prices import ModelPrice, find_model_price, find_price_function
 from tests.chaos import DONE, ChaosServer, Reset, event, finish, head, serve_each, text, whole
 from tests.wire import anthropics, responding
 from tests.wire.process_state import clear_adaptations
@@ -79,7 +79,7 @@ def call_reply() -> list[bytes]:
 
 
 def test_the_cost_of_a_known_model_is_computed_and_marked(own_host: Any) -> None:
-    price = find_price("openai", "gpt-6.1-terra")
+    price = find_model_price("openai", "gpt-6.1-terra")
     assert price.input is not None
     assert price.output is not None
     with serve_each(COMPLETE) as server:
@@ -222,7 +222,7 @@ def test_tokens_read_from_and_written_to_the_cache_have_their_own_prices() -> No
     ],
 )  # fmt: skip
 def test_the_default_models_that_ship_have_a_price(provider: str, model: str) -> None:
-    assert find_price(provider, model).input
+    assert find_model_price(provider, model).input
 
 
 def test_the_prices_load_only_when_one_is_needed() -> None:
@@ -294,13 +294,13 @@ def test_a_model_without_a_price_still_has_its_context() -> None:
     provider = PriceProvider(id="lab", name="Lab", api_pattern="https://lab\\.example", models=[model])
     set_custom_snapshot(DataSnapshot([provider], from_auto_update=False))
     try:
-        assert find_price("lab", "free-1") == ModelPrice(context=8_000)
+        assert find_model_price("lab", "free-1") == ModelPrice(context=8_000)
     finally:
         set_custom_snapshot(None)
 
 
 def test_without_a_provider_and_an_address_no_price_is_known() -> None:
-    assert find_price("", "gpt-6.1-terra") == ModelPrice()
+    assert find_model_price("", "gpt-6.1-terra") == ModelPrice()
 
 
 UNKNOWN = "no price known"
@@ -342,7 +342,7 @@ def test_the_cost_of_a_reply_counts_the_tokens_of_its_further_steps(
     with serve_each([head(), body]) as server:
         (tmp_path / "providers.toml").write_text(f'[anthropic]\nbase_url = "{server.url}"\n')
         turn = Chat("anthropic:claude-opus-4-5").send("Hi")
-    price = find_price("anthropic", "claude-opus-4-5")
+    price = find_model_price("anthropic", "claude-opus-4-5")
     assert price.input
     assert price.output
 

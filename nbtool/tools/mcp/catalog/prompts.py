@@ -72,8 +72,8 @@ async def get_prompt(server: str, name: str, arguments: Mapping[str, str], clien
 def _prompt(server: str, entry: Mapping[str, Any]) -> RemotePrompt:
     given = entry.get("arguments")
     arguments = [one for one in (given if isinstance(given, list) else ()) if text_field(one, "name")]
-    required = tuple(entry_label(one["name"]) for one in arguments if one.get("required") is True)
-    optional = tuple(entry_label(one["name"]) for one in arguments if one.get("required") is not True)
+    required = tuple(entry_label(argument["name"]) for argument in arguments if argument.get("required") is True)
+    optional = tuple(entry_label(argument["name"]) for argument in arguments if argument.get("required") is not True)
     return RemotePrompt(server, entry["name"], entry_description(entry), required, optional)
 
 

@@ -152,7 +152,7 @@ def _choices(given: Any) -> list[str] | None:
     )
     if choices is None:
         return None
-    if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
         raise InvalidForm("a field has choices that are not texts")
     return choices
 

@@ -17,7 +17,7 @@ from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ProviderDelta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.wire.arguments import arguments_text, single_object
 from nbtool.wire.dialect import DIALECTS
-from nbtool.wire.dialects.anthropic.provider_tools import USES, citation, is_outcome, provider_call, unknown_block
+from nbtool.wire.dialects.anthropic.provider_parts import USES, citation, is_outcome, provider_call, unknown_block
 from nbtool.wire.dialects.anthropic.usage import read_usage
 from nbtool.wire.dialects.reply_notices import removal_notices
 from nbtool.wire.dialects.stream_reader import StreamReader

@@ -23,10 +23,11 @@ from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialect import DIALECTS, TOOL_SEARCH
 from nbtool.wire.dialects.anthropic.decoder import AnthropicDecoder
 from nbtool.wire.dialects.call_ids import VALID_ID, CallIds, safe_tool_name
-from nbtool.wire.dialects.provider_tools import BETAS, take_provider_tools
 from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, STREAM, SYSTEM, TOOL_CHOICE, TOOLS, Written, write_body
+from nbtool.wire.providers.provider_tools import take_provider_tools
 
-"""The version of the protocol, sent with every request."""
+BETAS = {"web_fetch_20250910": "web-fetch-2025-09-10", "code_execution_20250825": "code-execution-2025-08-25"}
+"""The values of `anthropic-beta` that tools of the Messages dialect require, by type."""
 
 DEFAULT_MAX_TOKENS = 16_000
 """Maximum tokens of a reply unless an option sets them: the API requires a value."""

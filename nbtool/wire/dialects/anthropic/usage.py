@@ -26,8 +26,8 @@ def read_usage(fields: Mapping[str, Any]) -> Usage:
     """Return the usage of all steps of a request, and the model that answered in place of another one."""
     listed = fields.get("iterations")
     iterations = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    serving = next((one for one in reversed(iterations) if one.get("type") == _SERVING), {})
-    others = [one for one in iterations if one.get("type") not in (*_OWN, _SERVING)]
+    serving = next((iteration for iteration in reversed(iterations) if iteration.get("type") == _SERVING), {})
+    others = [iteration for iteration in iterations if iteration.get("type") not in (*_OWN, _SERVING)]
     own = replace(
         _counts(fields),
         thinking_tokens=count_at(fields, "output_tokens_details", "thinking_tokens"),
@@ -35,10 +35,10 @@ def read_usage(fields: Mapping[str, Any]) -> Usage:
         model=_model(serving),
         cost=reported_cost(fields),
     )
-    hops = [one for one in iterations if one.get("type") in (*_OWN, _SERVING)]
+    hops = [iteration for iteration in iterations if iteration.get("type") in (*_OWN, _SERVING)]
     if serving and not _covers(own, list(map(_counts, hops))):
-        others = [*(one for one in hops if _model(one) not in ("", own.model)), *others]
-    steps = (replace(_counts(one), model=_model(one)) for one in others)
+        others = [*(hop for hop in hops if _model(hop) not in ("", own.model)), *others]
+    steps = (replace(_counts(other), model=_model(other)) for other in others)
     return own.with_steps(tuple(step for step in steps if step.total_tokens))
 
 

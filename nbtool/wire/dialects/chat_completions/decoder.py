@@ -20,7 +20,7 @@ from nbtool.events import (
     UsageDelta,
 )
 from nbtool.wire.dialects.chat_completions.audio import UNREADABLE, AudioBuffer
-from nbtool.wire.dialects.chat_completions.provider_tools import SOURCE_FIELDS, ProviderTools
+from nbtool.wire.dialects.chat_completions.provider_parts import SOURCE_FIELDS, ChatProviderParts
 from nbtool.wire.dialects.chat_completions.reply_fields import (
     NO_CONTENT,
     STOP_REASONS,
@@ -73,7 +73,7 @@ class ChatDecoder(StreamReader):
         self._thinking: dict[str, list[str]] = {}
         self._details = ReasoningDetails()
         self._audio = AudioBuffer()
-        self._provider_tools = ProviderTools()
+        self._provider_tools = ChatProviderParts()
         self._choices = Choices()
         self._usage = CumulativeUsage(read_usage)
         self._extra: Any = None

@@ -20,7 +20,6 @@ from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder
 from nbtool.wire.dialects.chat_completions.reply_fields import THINKING_FIELDS
 from nbtool.wire.dialects.options import chat_options
-from nbtool.wire.dialects.provider_tools import take_provider_tools
 from nbtool.wire.dialects.request_fields import (
     MESSAGES,
     MODEL,
@@ -32,6 +31,7 @@ from nbtool.wire.dialects.request_fields import (
     write_body,
 )
 from nbtool.wire.form_cache import FormCache
+from nbtool.wire.providers.provider_tools import take_provider_tools
 
 RESULT_MEDIA = "From the result of {name}:"
 """Before an image of a result, which stands in a message of the user."""

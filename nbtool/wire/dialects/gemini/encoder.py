@@ -19,8 +19,8 @@ from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.gemini.contents import ContentEncoder
 from nbtool.wire.dialects.gemini.decoder import GeminiDecoder
 from nbtool.wire.dialects.options import GEMINI_NAMES, rename_options
-from nbtool.wire.dialects.provider_tools import take_provider_tools
 from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, STREAM, SYSTEM, TOOL_CHOICE, TOOLS, Written, write_body
+from nbtool.wire.providers.provider_tools import take_provider_tools
 
 Body = dict[str, Any]
 

@@ -14,7 +14,7 @@ from typing import Any
 from nbtool.events import CallDelta, Delta, MediaDelta, StreamNotice, TextDelta, ThinkingDelta
 from nbtool.messages import Media
 from nbtool.wire.dialects.gemini.partial_arguments import PartialArguments
-from nbtool.wire.dialects.gemini.provider_tools import ProviderTools
+from nbtool.wire.dialects.gemini.provider_parts import GeminiProviderParts
 from nbtool.wire.dialects.unreadable_media import UNREADABLE_MEDIA
 from nbtool.wire.framing.value_types import require_object
 from nbtool.wire.reply import CALLS_CEILING, require_few_items
@@ -35,7 +35,7 @@ class ReplyParts:
         self._arguments = PartialArguments()
         self._calls = 0
         self.is_complete = True
-        self.provider_tools = ProviderTools()
+        self.provider_tools = GeminiProviderParts()
 
     @property
     def is_code_running(self) -> bool:

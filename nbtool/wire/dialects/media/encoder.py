@@ -20,10 +20,10 @@ from nbtool.mime import IMAGES
 from nbtool.text import clean_text
 from nbtool.wire.base import Prompt, Request, Target, Upload
 from nbtool.wire.dialects.media.decoder import MediaDecoder, ReadBody, read_images, read_speech, read_transcription
-from nbtool.wire.dialects.provider_tools import take_provider_tools
 from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, STREAM, UPLOADS, Written, write_body
 from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS, can_edit, returns_urls
+from nbtool.wire.providers.provider_tools import take_provider_tools
 
 VOICE = "alloy"
 """The default of the option `voice`."""

@@ -40,7 +40,7 @@ from nbtool.wire.dialects.responses.output_items import (
     requested_actions,
     texts,
 )
-from nbtool.wire.dialects.responses.provider_tools import item_notice, provider_parts
+from nbtool.wire.dialects.responses.provider_parts import item_notice, provider_parts
 from nbtool.wire.dialects.stream_reader import StreamReader
 from nbtool.wire.dialects.usage_fields import CumulativeUsage
 from nbtool.wire.framing.provider_errors import error_in_body, provider_error

@@ -24,10 +24,13 @@ from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialect import DIALECTS, TOOL_SEARCH
 from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.options import RESPONSES_NAMES, rename_options
-from nbtool.wire.dialects.provider_tools import OUTPUTS, take_provider_tools
 from nbtool.wire.dialects.request_fields import MESSAGES, MODEL, STREAM, SYSTEM, TOOL_CHOICE, TOOLS, Written, write_body
 from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
 from nbtool.wire.dialects.responses.output_items import is_call, is_x_search
+from nbtool.wire.providers.provider_tools import take_provider_tools
+
+OUTPUTS = {"web_search": "web_search_call.action.sources", "code_interpreter": "code_interpreter_call.outputs"}
+"""What Responses sends of a tool's outcome on request only, by type."""
 
 NO_ENCRYPTED_REASONING = "no_encrypted_reasoning"
 """The ability of a target that refuses `include`; elsewhere encrypted reasoning is requested, to be sent back."""

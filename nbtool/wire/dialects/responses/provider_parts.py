@@ -12,7 +12,7 @@ from nbtool.call_arguments import parse_arguments
 from nbtool.events import StreamNotice
 from nbtool.messages import Citation, Link, ProviderCall
 from nbtool.text import shorten
-from nbtool.wire.dialects.provider_tools import cited_passage, input_text, unknown_part
+from nbtool.wire.dialects.provider_parts import cited_passage, input_text, unknown_part
 from nbtool.wire.dialects.responses.output_items import is_at_provider, is_x_search
 
 Item = dict[str, Any]

@@ -13,14 +13,14 @@ from typing import Any
 
 from nbtool.events import ProviderDelta
 from nbtool.messages import Citation, Link, ProviderCall
-from nbtool.wire.dialects.provider_tools import cited_passage, input_text
+from nbtool.wire.dialects.provider_parts import cited_passage, input_text
 from nbtool.wire.reply import require_few_items
 
 SOURCE_FIELDS = frozenset({"search_results", "citations"})
 """The fields of a chunk with sources, beside its choices."""
 
 
-class ProviderTools:
+class ChatProviderParts:
     """What a reply brings of tools of the provider; sources are yielded at its end, each once.
 
     The sources beside the choices come first and in their order: marks in the text, such as [2], count them.

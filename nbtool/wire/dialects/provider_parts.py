@@ -1,26 +1,13 @@
-"""What the dialects have in common for tools of the provider and for citations.
-
-Tools of the provider stay in the request for a final reply: leaving them out would invalidate the prompt cache.
-Responses forbids their calls there; on the other wires one may still run, within the reply and without another request.
-"""
+"""What the dialects have in common for the parts of a reply that tools of the provider made, and for citations."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from nbtool.errors import Unsupported
 from nbtool.messages import ProviderCall
 from nbtool.text import left_out, shorten
-from nbtool.wire.dialect import DIALECTS, Definition
-from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, without_provider_tools
-
-BETAS = {"web_fetch_20250910": "web-fetch-2025-09-10", "code_execution_20250825": "code-execution-2025-08-25"}
-"""The values of `anthropic-beta` that tools of the Messages dialect require, by type."""
-
-OUTPUTS = {"web_search": "web_search_call.action.sources", "code_interpreter": "code_interpreter_call.outputs"}
-"""What Responses sends of a tool's outcome on request only, by type."""
 
 MAX_UNKNOWN = 4_000
 """Maximum length of the contents of a part of unknown kind, in characters."""
@@ -67,28 +54,3 @@ def unknown_part(kind: str, part: Mapping[str, Any]) -> ProviderCall | None:
     if len(text) > MAX_UNKNOWN:
         text = f"{text[:MAX_UNKNOWN]}[{left_out(len(text) - MAX_UNKNOWN)}]"
     return ProviderCall(shorten(kind.removesuffix("_call"), 60) or "tool", output=text)
-
-
-def take_provider_tools(options: Mapping[str, Any], wire: str) -> tuple[dict[str, Any], list[Definition]]:
-    """Return options without the tools of the provider, and these as the dialect defines them.
-
-    Raises:
-        nbtool.errors.Unsupported: the dialect has no tool of a name.
-    """
-    listed = options.get(PROVIDER_TOOLS) or ()
-    tools = [listed] if isinstance(listed, str | Mapping) else listed
-    definitions = [_definition(tool, wire) for tool in (tools if isinstance(tools, Sequence) else [tools])]
-    return without_provider_tools(options), definitions
-
-
-def _definition(tool: Any, wire: str) -> Definition:
-    known = DIALECTS[wire].provider_tools
-    if isinstance(tool, Mapping) and known:
-        return dict(tool)
-    if isinstance(tool, str) and tool in known:
-        return dict(known[tool])
-    if not known:
-        others = " or ".join(f"`--set wire={name}`" for name, row in DIALECTS.items() if row.provider_tools)
-        raise Unsupported(f"The {wire} wire has no tools of the provider.", fix=f"Use {others}.")
-    name = shorten(str(tool), 60)
-    raise Unsupported(f"The {wire} wire has no tool {name!r} of the provider.", fix=f"Choose {', '.join(known)}.")

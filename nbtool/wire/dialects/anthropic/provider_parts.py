@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbtool.messages import Citation, Link, ProviderCall
-from nbtool.wire.dialects.provider_tools import input_text, unknown_part
+from nbtool.wire.dialects.provider_parts import input_text, unknown_part
 
 Block = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbtool.events import ProviderDelta
 from nbtool.messages import Citation, Link, ProviderCall
-from nbtool.wire.dialects.provider_tools import cited_passage, unknown_part
+from nbtool.wire.dialects.provider_parts import cited_passage, unknown_part
 
 Part = dict[str, Any]
 
@@ -22,7 +22,7 @@ _KNOWN = frozenset({
 _QUERIES = ("webSearchQueries", "imageSearchQueries", "retrievalQueries")
 
 
-class ProviderTools:
+class GeminiProviderParts:
     """The tools of the provider in one reply: each is passed on when its outcome is known, or at the end."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from nbtool.messages import Link, Media, ProviderCall
 from nbtool.wire import Reply, decode
-from nbtool.wire.dialects.provider_tools import MAX_UNKNOWN
+from nbtool.wire.dialects.provider_parts import MAX_UNKNOWN
 from tests.wire import responding
 
 CONTAINER = {"environment": {"type": "container_reference", "container_id": "c"}}
