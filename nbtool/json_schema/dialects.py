@@ -22,13 +22,13 @@ GEMINI_KEYWORDS = keyword_set(
 GEMINI_FORMATS = frozenset({"date-time", "date", "time", "int32", "int64", "float", "double"})
 
 MAX_DESCRIBED = 200
-"""Maximum number of characters of what cannot be sentence to Gemini, in a description."""
+"""Maximum number of characters of what Gemini has no keyword for, in a description."""
 
 MAX_UNROLLED = 2
 """How often a recursive type is written inside itself."""
 
 _DESCRIBED = ("const", "enum", "format", "pattern", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "default")
-"""Keywords that are others in the description where they cannot be sentence otherwise."""
+"""Keywords that are in the description where a server does not take them."""
 
 STRICT_KEYWORDS = keyword_set(
     "type properties required additionalProperties items anyOf enum const description title $ref $defs pattern format"
@@ -46,7 +46,7 @@ MAX_STRICT_PROPERTIES = 5_000
 
 
 def for_gemini(schema: Mapping[str, Any]) -> Schema:
-    """Return a schema in normal form with the keywords that Gemini takes; constraints are others in descriptions."""
+    """Return a schema in normal form with the keywords that Gemini takes; other constraints are in descriptions."""
     return _GeminiForm(schema.get("$defs", {})).of(dict(schema), ())
 
 

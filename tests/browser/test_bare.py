@@ -77,7 +77,6 @@ def carriers() -> list[str]:
     ]
 
 
-@pytest.mark.journey
 @pytest.mark.promise("inert-text")
 def test_no_payload_runs_and_no_carrier_fetches(
     bare: tuple[Page, list[str]], record_property: Callable[[str, object], None]
@@ -126,6 +125,7 @@ def call(number: int, **values: Any) -> dict[str, Any]:
 
 
 @pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("theme", "how"), [("light", ""), ("dark", ""), ("light", "forced"), ("light", "zoomed")])
 def test_nothing_serious_obstructs_assistive_technology(profile: BrowserContext, theme: str, how: str) -> None:
     page, _ = open_bare(profile, theme=theme)

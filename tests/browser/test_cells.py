@@ -142,7 +142,6 @@ def test_a_cell_that_a_tool_runs_has_its_output_under_itself_and_its_names_in_th
     notebook.wait_output(LAST, "value is 7")
 
 
-@pytest.mark.journey
 @notebook_7_nightly
 @pytest.mark.promise("shown-cells")
 def test_a_cell_that_the_person_edits_meanwhile_is_asked_about_again_and_keeps_what_was_typed(
@@ -192,7 +191,6 @@ def test_a_change_that_is_denied_is_not_made(lab: Lab) -> None:
     assert notebook.source(TARGET) == SOURCE
 
 
-@pytest.mark.journey
 @notebook_7_nightly
 def test_cells_are_inserted_moved_and_deleted_and_undo_takes_all_of_it_back(lab: Lab, front: Front) -> None:
     steps = (
@@ -268,7 +266,6 @@ def test_cells_of_the_page_are_context_also_those_that_never_ran(lab: Lab, front
     notebook.wait_output(LAST, "never_ran = 'xylophone'")
 
 
-@pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 @notebook_7_nightly
 def test_the_cell_to_fix_is_that_of_the_page_as_it_ran_and_as_it_was_edited_since(
@@ -315,7 +312,6 @@ def test_the_cell_that_ran_last_is_explained_with_its_output(
     assert not [error for error in notebook.errors if "nbtool" in error]
 
 
-@pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_all_cells_above_are_context_with_outputs_and_errors_and_a_line_and_the_status_say_how_much(
     lab: Lab, theme: Literal["light", "dark"]

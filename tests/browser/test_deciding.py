@@ -119,7 +119,6 @@ def test_a_question_is_written_once_and_several_take_a_line_each(lab: Lab) -> No
     assert notebook.errors == []
 
 
-@pytest.mark.journey
 @pytest.mark.sampled(1)
 @pytest.mark.new_page
 @pytest.mark.parametrize("height", [400, 900])

@@ -67,7 +67,6 @@ def open_call(output: Locator, name: str) -> Locator:
     return call
 
 
-@pytest.mark.journey
 def test_a_result_is_whole_in_its_call_or_says_how_much_is_shown(lab: Lab) -> None:
     notebook = ask(lab, "\nUse &`weigh` and &`weigh_all`.")
     output = notebook.run_cell(1)

@@ -100,7 +100,6 @@ def test_every_script_of_the_page_has_its_hostile_texts() -> None:
     assert set(MODULES) - {"rich", "probe"} | {"extension"} == set(SCRIPTS)  # `probe` shows one text, its own
 
 
-@pytest.mark.journey
 def test_every_view_of_the_explorer_has_its_hostile_texts(bare: Page) -> None:
     views = bare.evaluate(
         """async ([way, shown]) => {

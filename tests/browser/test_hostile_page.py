@@ -117,6 +117,7 @@ def served(calls: list[int]) -> Iterator[Any]:
 
 
 @pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.promise("served")
 @pytest.mark.parametrize("knows_token", [False, True])
 def test_a_page_of_another_origin_reaches_nothing(
@@ -171,7 +172,6 @@ def test_requests_of_any_form_of_a_page_are_no_calls(
     record_property("injected", len(statuses))
 
 
-@pytest.mark.journey
 @pytest.mark.promise("served")
 def test_a_page_whose_name_was_pointed_at_this_machine_reaches_nothing(
     profile: BrowserContext, served: Any, calls: list[int], record_property: Callable[[str, object], None]

@@ -156,13 +156,11 @@ ACTIONS: dict[str, Callable[[Scene], None]] = {
 }
 
 
-@pytest.mark.journey
 def test_every_way_is_done_here_or_elsewhere() -> None:
     assert ACTIONS.keys() | ELSEWHERE.keys() == {way.name for way in WAYS}
     assert ACTIONS.keys().isdisjoint(ELSEWHERE)
 
 
-@pytest.mark.journey
 def test_every_command_of_the_notebook_is_a_way_or_takes_no_output_away(lab: Lab) -> None:
     notebook = lab.open_cells("1", kernel="python3")
     commands = notebook.page.evaluate("() => window.jupyterapp.commands.listCommands()")
@@ -189,6 +187,7 @@ def model() -> Iterator[PacedModel]:
 
 
 @pytest.mark.journey
+@pytest.mark.sampled(1)
 @pytest.mark.promise("seen-question")
 @pytest.mark.parametrize(("way", "phase", "front"), list(rows()))
 def test_a_turn_is_always_somewhere(lab: Lab, model: PacedModel, way: Way, phase: Phase, front: Front) -> None:

@@ -83,7 +83,6 @@ def test_what_came_so_far_is_in_the_file_and_the_view_that_runs_is_left_as_it_is
     assert front == "notebook" or notebook.errors == []  # Notebook 7 has one of its own
 
 
-@pytest.mark.journey
 @pytest.mark.promise("seen-question")
 def test_a_question_is_in_the_file_and_what_is_half_typed_stays(lab: Lab, model: PacedModel) -> None:
     notebook = open_chat(lab, model, PAY)

@@ -131,7 +131,6 @@ def wheel_to(notebook: Notebook, words: str, *, by: int = 200) -> None:
         wheel(notebook, by if at is None else round(max(-300, min(300, at - 275))))
 
 
-@pytest.mark.journey
 @pytest.mark.sampled(1)
 @EVERY_MODE
 def test_after_shift_enter_in_the_last_cell_the_prompt_stays_at_the_top(
@@ -200,7 +199,6 @@ def test_once_the_person_scrolls_nothing_scrolls_by_itself(lab: Lab, model: Pace
     assert notebook.errors == []
 
 
-@pytest.mark.journey
 @pytest.mark.sampled(1)
 @EVERY_MODE
 @pytest.mark.parametrize("where", ["above", "below"])

@@ -52,7 +52,6 @@ def approve(notebook: Notebook, text: str) -> None:
     button(notebook).first.click()
 
 
-@pytest.mark.journey
 @pytest.mark.sampled(1)
 @notebook_7_nightly
 @pytest.mark.promise("shown-cells")

@@ -32,7 +32,6 @@ def open_copy(lab: Lab, notebook: Notebook) -> Notebook:
     return copy
 
 
-@pytest.mark.journey
 def test_the_turns_of_a_copy_on_the_same_kernel_are_turns_and_run_again_they_are_versions(lab: Lab) -> None:
     notebook = lab.open_cells(SETUP, PROMPT, COUNT, kernel="python3", name="original.ipynb")
     notebook.run_cell(0)

@@ -19,7 +19,6 @@ THEMES = [
 ]
 
 
-@pytest.mark.journey
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_text_of_a_live_turn_is_readable_in_a_theme_of_vs_code(profile: BrowserContext, theme: Theme) -> None:

@@ -46,6 +46,7 @@ def test_the_limit_of_calls_grows_with_that_of_rounds_unless_it_is_set(limits: L
     assert limits.call_limit == calls
 
 
+@pytest.mark.sampled(0)
 def test_a_turn_of_256_rounds_may_make_a_call_in_each_of_them() -> None:
     @tool(run="auto")
     def step(n: int) -> int:

@@ -69,6 +69,7 @@ def test_objects_of_a_turn_that_is_not_sent_are_listed_again() -> None:
         assert sum(message.text.count("$VAR_REF{{df}}") for message in prompt.messages) == 1
 
 
+@pytest.mark.sampled(0)
 @settings(max_examples=40, deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=4),

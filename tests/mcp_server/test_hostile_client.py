@@ -152,6 +152,7 @@ def test_a_name_of_a_client_is_one_plain_line(served: Any, name: str) -> None:
     assert len(shown) <= 60
 
 
+@pytest.mark.sampled(0)
 def test_more_clients_than_the_limit_are_refused_and_the_first_ones_still_served(served: Any) -> None:
     async def use_all() -> list[Any]:
         return [await use(served, "double", {"n": 2}, f"client {number}") for number in range(MAX_CLIENTS + 2)]

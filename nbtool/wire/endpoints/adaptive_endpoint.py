@@ -285,14 +285,14 @@ class AdaptiveEndpoint:
         refused = find_dialect(native.dialect)
         if self._is_wire_refused(error, refused) and refused.beside not in dialects:
             self._remember(replace(adaptation, wire=refused.beside))
-            used = find_dialect(refused.beside)
-            return f"{self.model} does not take this request over {refused.label}; {used.label} is used instead."
-        if isinstance(error, ProviderError) and (one := refused_field(error, native.abilities)):
-            abilities = one.without(native.abilities)
-            if replace(native, abilities=abilities).preview(prompt).body == native.preview(prompt).body:
+            beside = find_dialect(refused.beside)
+            return f"{self.model} does not take this request over {refused.label}; {beside.label} is used instead."
+        if isinstance(error, ProviderError) and (field := refused_field(error, native.abilities)):
+            abilities, used = field.without(native.abilities), self._endpoint(prompt)
+            if replace(used, abilities=abilities).preview(prompt).body == used.preview(prompt).body:
                 return None  # an option of the user sends it
             self._remember(replace(adaptation, abilities=abilities))
-            return one.notice.format(model=self.model)
+            return field.notice.format(model=self.model)
         return None
 
     def _remember(self, adaptation: Adaptation) -> None:

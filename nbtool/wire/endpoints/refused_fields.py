@@ -89,6 +89,11 @@ OPTIONAL_FIELDS = (
         "{model} does not report its usage here while it streams.", is_inverse=True,
     ),
     OptionalField(
+        "json_schema", ("response_format", "text.format"),
+        re.compile(r"response_?(?:format|json_?schema)|json_schema|grammar"),
+        "{model} does not write a required call as JSON of a given form here; it is asked for one in the prompt only.",
+    ),
+    OptionalField(
         "max_completion_tokens", ("max_tokens",), re.compile(r"use 'max_completion_tokens'"), "", is_inverse=True,
     ),
 )  # fmt: skip
@@ -107,4 +112,4 @@ def is_choice_refused(error: Exception) -> bool:
 def refused_field(error: ProviderError, abilities: frozenset[str]) -> OptionalField | None:
     """Return the optional field that an error refuses, of those that are sent to a target with these abilities."""
     sent = (field for field in OPTIONAL_FIELDS if (field.ability in abilities) is not field.is_inverse)
-    return next((one for one in sent if one.is_refused(error)), None)
+    return next((field for field in sent if field.is_refused(error)), None)

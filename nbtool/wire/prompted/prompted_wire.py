@@ -27,6 +27,7 @@ from nbtool.events import (
 from nbtool.messages import Message, Part, Text, ToolCall, ToolResult
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.dialect import PROMPTED
+from nbtool.wire.prompted.constrained_call import MAX_CONSTRAINED, ConstrainedReply, constrain_call
 from nbtool.wire.prompted.instructions import PromptFormat, PromptFormatName, arguments_json, render_results
 from nbtool.wire.prompted.parse import ParsedText, parse_calls
 from nbtool.wire.prompted.segments import (
@@ -94,21 +95,28 @@ class PromptedWire:
         messages = _as_plain_messages(prompt.messages, self._format)
         if prompt.tools and prompt.tool_choice != "auto":
             messages = _with_tool_choice(messages, prompt.tool_choice)
-        inner_prompt = replace(prompt, messages=tuple(messages), system=system, tools=(), tool_choice="auto")
+        options = prompt.options
+        if "json_schema" in target.abilities:
+            required = constrain_call(self._inner.name, self._format.word, prompt.tools, prompt.tool_choice)
+            options = {**required, **options}
+        inner_prompt = replace(
+            prompt, messages=tuple(messages), system=system, tools=(), tool_choice="auto", options=options
+        )
         return self._inner.encode(inner_prompt, target)
 
     def decoder(self, *, stream: bool = True) -> Decoder:
         """Return a new decoder for one reply."""
         scanner = TextScanner(self._format.runs, self._names)
-        return _PromptedDecoder(self._inner.decoder(stream=stream), scanner)
+        return _PromptedDecoder(self._inner.decoder(stream=stream), scanner, ConstrainedReply(self._format.word))
 
 
 class _PromptedDecoder(Decoder):
     """Passes on the inner decoder's deltas, its text through the scanner."""
 
-    def __init__(self, inner: Decoder, scanner: TextScanner) -> None:
+    def __init__(self, inner: Decoder, scanner: TextScanner, constrained: ConstrainedReply) -> None:
         self._inner = inner
         self._scanner = scanner
+        self._constrained = constrained
         self._phase = ""  # of the text that comes next
         self._count = 0
         self._is_finished = False
@@ -163,15 +171,22 @@ class _PromptedDecoder(Decoder):
         match delta:
             case TextDelta() if not self._is_finished:
                 if delta.phase:
-                    yield from self._as_deltas(self._scanner.flush())
+                    yield from self._flush_text()
                     self._phase = delta.phase
-                yield from self._scanned(delta.text)
+                yield from self._scanned(self._constrained.feed(delta.text))
+                if self._constrained.is_call:
+                    yield CallPending(self._constrained.size)
                 return
             case ThinkingDelta() | RefusalDelta() | MediaDelta() | ProviderDelta() | CallDelta():
-                yield from self._as_deltas(self._scanner.flush())
+                yield from self._flush_text()
             case ReplyEnd() if not self._is_finished:
                 yield from self._finish(complete=delta.stop_reason not in TRUNCATED_REASONS)
         yield delta
+
+    def _flush_text(self) -> Iterator[Delta]:
+        """Pass on what is held back of prose, because something other than its text comes next."""
+        yield from self._scanned(self._constrained.release())
+        yield from self._as_deltas(self._scanner.flush())
 
     def _scanned(self, text: str) -> Iterator[Delta]:
         """Scan a text, in chunks if it is long; not after more calls than one reply may have."""
@@ -182,7 +197,19 @@ class _PromptedDecoder(Decoder):
 
     def _finish(self, *, complete: bool) -> list[Delta]:
         self._is_finished = True
-        return list(self._as_deltas(self._scanner.close(complete=complete)))
+        if self._constrained.is_call:
+            return [self._constrained_delta(complete=complete)]
+        rest = list(self._scanned(self._constrained.release()))
+        return [*rest, *self._as_deltas(self._scanner.close(complete=complete))]
+
+    def _constrained_delta(self, *, complete: bool) -> CallDelta:
+        """Return the call that is the whole reply, or what is wrong with it."""
+        key, call, source = "written-1", self._constrained.read(), self._constrained.held
+        if call is not None and complete:
+            name, arguments = call
+            return CallDelta(key, name=name, arguments=json.dumps(arguments, ensure_ascii=False), final=True)
+        reason: MalformedReason = "too_long" if len(source) > MAX_CONSTRAINED else "unreadable" if complete else "cut"
+        return CallDelta(key, name=UNREADABLE, arguments=source, final=True, error=_ERRORS[reason])
 
     def _as_deltas(
         self, segments: Iterable[TextSegment | CallSegment | MalformedSegment | PendingSegment]

@@ -139,6 +139,7 @@ QUOTAS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("requests", "tokens"), QUOTAS.values(), ids=QUOTAS)
 @pytest.mark.parametrize("window", [0.0, 60.0], ids=["filled continuously", "in windows"])
 def test_no_request_is_refused_after_the_first_answers_and_the_rate_is_used(

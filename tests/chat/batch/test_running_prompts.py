@@ -114,7 +114,7 @@ def holding_chat() -> Chat:
     return Chat(wire=ScriptedWire([hold] * 20), tools=[pay_once])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.promise("maps-once")
 @pytest.mark.parametrize(
     "run",

@@ -87,6 +87,7 @@ def code_of_two_tools(tmp_path: Path) -> tuple[str, dict[str, Any]]:
     return code.text, book
 
 
+@pytest.mark.sampled(0)
 def test_code_of_two_decorated_tools_and_a_frame_runs_alone_once_the_named_frame_is_there(tmp_path: Path) -> None:
     code, _ = code_of_two_tools(tmp_path)
 

@@ -230,6 +230,7 @@ def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
         shutil.rmtree(home, ignore_errors=True)  # a connection that closes removes its own files meanwhile
 
 
+@pytest.mark.sampled(0)
 def test_a_disk_that_fails_or_hangs_is_reported_once_and_the_chat_goes_on(
     tmp_path: Path, shim: Path, record_property: Tell
 ) -> None:

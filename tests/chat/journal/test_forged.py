@@ -263,6 +263,7 @@ def test_code_in_a_journal_is_refused_before_it_runs_without_end(
     assert path.read_bytes() == before
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("forged-history")
 def test_a_mutated_journal_is_read_without_a_crash_and_nothing_runs(
     forged_journal: Path, tmp_path: Path, record_property: Callable[[str, object], None]

@@ -58,6 +58,7 @@ def sidecars(path: Path) -> list[Path]:
     return list(path.parent.glob(f"{path.name}{MARK}*"))
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("goes-on")
 def test_what_a_locked_file_could_not_take_before_the_process_ended_is_kept_beside_it_and_read_in_by_the_next_one(
     tmp_path: Path,

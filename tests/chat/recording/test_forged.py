@@ -103,6 +103,7 @@ def try_out(path: Path, count: int, seed: int) -> dict[str, int]:
     return seen
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("forged-history")
 def test_mutated_recordings_crash_nothing_and_import_nothing(
     path: Path, record_property: Callable[[str, object], None]

@@ -143,6 +143,7 @@ print(turn.text, turn.replayed is not None, turn.error)
 """
 
 
+@pytest.mark.sampled(0)
 def test_a_turn_of_another_kernel_is_replayed(path: Path, tmp_path: Path) -> None:
     script = tmp_path / "cells.py"
     script.write_text(KERNEL)

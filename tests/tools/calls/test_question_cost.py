@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from nbtool import Approved, Chat, tool
 from nbtool.testing import ScriptedWire, call
 from tests.cpu_time import without_collector
@@ -47,12 +49,14 @@ def measure(*data: str) -> list[float]:
     return [float(line) for line in ended.stdout.split()]
 
 
+@pytest.mark.sampled(0)
 def test_a_question_about_a_tool_with_a_long_text_costs_as_much_as_one_without() -> None:
     nothing, long = measure("''", "'x' * 116_000")
 
     assert long < 4 * nothing + 0.02
 
 
+@pytest.mark.sampled(0)
 def test_the_cost_of_a_question_grows_no_faster_than_the_data_of_its_tool() -> None:
     nothing, small, large = measure("{}", "rows_of(1_000)", "rows_of(8_000)")
 

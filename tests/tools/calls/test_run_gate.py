@@ -145,6 +145,7 @@ def test_a_call_whose_tool_cannot_be_read_in_time_is_not_asked_about() -> None:
     assert "gate" not in harness.kinds()
 
 
+@pytest.mark.sampled(0)
 def test_a_change_by_another_call_that_could_not_be_read_asks_again() -> None:
     paid = {str(number) for number in range(5_000)}
     is_second_asked = threading.Event()

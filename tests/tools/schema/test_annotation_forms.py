@@ -21,6 +21,7 @@ def test_an_annotation_means_the_same_wherever_its_function_is_defined(form: For
     assert measure(form) == []
 
 
+@pytest.mark.sampled(0)
 def test_the_page_is_what_this_python_does() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "docs/annotations.py", "--check"], capture_output=True, text=True, check=False

@@ -336,7 +336,6 @@ def test_an_agent_that_sends_nothing_is_named_once(make_agent: MakeAgent, chat: 
     assert sum(event.kind == "notice" for event in turn.log) == 1
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("first", [[], [{"ignore": True}], [{"spawn": True}], [{"ignore": True}, {"spawn": True}]])
 def test_nothing_of_an_agent_is_left_after_its_end(
     make_agent: MakeAgent, chat: Chat, first: list[dict[str, Any]]
@@ -372,6 +371,7 @@ if sys.stdin.readline() == "forget\\n":
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.every_case
 @pytest.mark.parametrize("end", ["the chat is garbage", "the kernel ends", "the kernel is killed"])
 def test_nothing_of_an_agent_is_left_when_its_chat_or_its_kernel_is_gone(make_agent: MakeAgent, end: str) -> None:

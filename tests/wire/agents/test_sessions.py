@@ -69,7 +69,7 @@ def test_the_system_text_goes_with_the_first_prompt_and_again_when_it_changes(
     assert ("Be brief." in first, "Be brief." in second, "Be long." in third) == (True, False, True)
 
 
-@pytest.mark.every_case
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["rerun", "edit", "hide", "delete", "switch", "other model", "window"])
 def test_another_history_than_the_agent_has_seen_is_a_new_session_with_a_transcript(
     make_agent: MakeAgent, chat: Chat, way: str

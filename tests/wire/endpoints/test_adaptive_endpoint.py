@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
+from nbtool.chain.hooks import RequestContext
 from nbtool.chat.turn import Turn
 from nbtool.events import Notice
 from nbtool.messages import Media, user
 from nbtool.settings import data_dir
 from nbtool.wire.endpoints.refused_fields import NEEDS_CHOICE, OPTIONAL_FIELDS
-from tests.chaos import DONE, ChaosServer, event, finish, head, serve_each, text, whole
+from tests.chaos import DONE, ChaosServer, Received, event, finish, head, serve_by, serve_each, text, whole
 from tests.samples import PNG
 from tests.wire import anthropics
 from tests.wire.process_state import clear_adaptations
@@ -417,3 +419,38 @@ def test_an_image_that_the_person_attached_is_sent_all_the_same() -> None:
 
     assert turn.status == "error"
     assert len(server.requests) == 1
+
+
+class DoubleFirst:
+    """Requires a call of `double` in the first round."""
+
+    def on_before_request(self, request: RequestContext) -> None:
+        request.tool_choice = "double" if request.round == 1 else "auto"
+
+
+def test_a_required_call_that_is_described_is_all_that_a_server_that_constrains_decoding_lets_a_model_write() -> None:
+    def answer(received: Received) -> Answer:
+        if "response_format" not in received.json:
+            return CHAT_REPLY
+        schema = received.json["response_format"]["json_schema"]["schema"]
+        (word,) = schema["properties"]
+        return [head(), text(json.dumps({word: {"name": "double", "arguments": {"n": 21}}})), finish(), DONE]
+
+    with serve_by(answer) as server:
+        turn = Chat(
+            "vllm:tiny", base_url=server.url, tools=[double], tool_mode="prompted", plugins=[DoubleFirst()]
+        ).send("Double 21.")
+
+    assert [(call.name, call.result) for call in turn.calls] == [("double", 42)]
+
+
+def test_a_server_that_constrains_no_decoding_gets_a_required_call_in_the_prompt_only() -> None:
+    refused = refusal("response_format of type json_schema is not supported")
+    with serve_each(refused, CHAT_REPLY, CHAT_REPLY) as server:
+        chat = Chat("vllm:tiny", base_url=server.url, tools=[double], tool_mode="prompted", plugins=[DoubleFirst()])
+        turn, later = chat.send("Double 21."), chat.send("Again.")
+
+    constrained, free, again = (request.json for request in server.requests)
+    assert "response_format" in constrained
+    assert "response_format" not in free.keys() | again.keys()
+    assert (len(notices(turn)), notices(later)) == (1, [])

@@ -117,6 +117,7 @@ def test_a_map_that_is_stopped_before_it_came_to_such_a_row_leaves_it_to_the_nex
     assert (totals.answered, totals.failed) == (2, 1)
 
 
+@pytest.mark.sampled(0)
 def test_an_answer_that_was_not_written_is_taken_from_the_journal(tmp_path: Path) -> None:
     path, log = tmp_path / "a.sqlite", tmp_path / "log"
     kill_map("unwritten", path, log)
@@ -131,6 +132,7 @@ def test_an_answer_that_was_not_written_is_taken_from_the_journal(tmp_path: Path
     assert read(path, "SELECT value FROM answers WHERE row = 0") == [("paid p0",)]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("maps-once")
 def test_a_map_that_is_killed_twice_finds_what_both_left(tmp_path: Path) -> None:
     path, log = tmp_path / "a.sqlite", tmp_path / "log"
@@ -157,6 +159,7 @@ def test_a_map_with_tools_into_a_file_says_that_a_journal_in_memory_protects_fro
         chat_of(log).map_into(lambda _: None, NAMES)
 
 
+@pytest.mark.sampled(0)
 def test_a_map_without_a_file_does_not_repeat_it_either_unless_calls_may_be_repeated(tmp_path: Path) -> None:
     log = tmp_path / "log"
     kill_map("map", tmp_path / "-", log, at="p3")

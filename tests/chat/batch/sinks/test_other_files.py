@@ -55,6 +55,7 @@ def test_a_file_that_was_deleted_is_written_again_from_the_journal(tmp_path: Pat
     assert read(path, "SELECT row, value FROM answers ORDER BY row") == before
 
 
+@pytest.mark.sampled(0)
 def test_a_row_whose_call_ran_before_a_kill_is_refused_in_another_file_too(tmp_path: Path) -> None:
     log = tmp_path / "log"
     kill_map("into", tmp_path / "a.sqlite", log, at="p3")

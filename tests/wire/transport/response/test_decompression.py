@@ -188,6 +188,7 @@ def outcome(read: Callable[[ChaosServer], None], server: ChaosServer) -> NbtoolE
     return caught.value
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("bounded")
 @pytest.mark.parametrize("bomb", BOMBS)
 @pytest.mark.parametrize("place", PLACES)
@@ -208,6 +209,7 @@ def test_no_body_takes_more_memory_than_its_bound_however_it_is_packed(place: st
     assert seconds < 60
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("encoding", "words"),
     [
@@ -236,6 +238,7 @@ SAMPLE = bytes(range(256)) * 300
 PACKED = gzip.compress(SAMPLE, mtime=0)  # a time in it would be part of the names of the cases
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("encoding", "data"),
     [
@@ -303,6 +306,7 @@ def test_what_is_too_long_for_a_name_is_no_model() -> None:
     assert listed(models("a", "x" * (model_list.MAX_NAME + 1))) == ["a"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sent", [b"[" + b"{}," * 1_000_001 + b"{}]", b"data: [" + b"[]," * 1_000_001 + b"0]\n\n"])
 def test_values_are_counted_before_a_text_is_read_as_json(sent: bytes) -> None:
     reader = PayloadReader()
