@@ -54,7 +54,7 @@ class ConstrainedReply:
         self._held.append(text)
         self.size += len(text)
         if not self.is_call:
-            begin = "".join(self.held[:MAX_BEGIN].split())
+            begin = "".join(self.held.split())
             self.is_call = begin.startswith(self._begin)
             self._may_be = self.is_call or (self.size <= MAX_BEGIN and self._begin.startswith(begin))
         return "" if self._may_be else self.release()
