@@ -22,6 +22,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LIC
 PICTURE = re.compile(
     r'<picture>.*?srcset="(?P<dark>[^"]*)".*?src="(?P<light>[^"]*)".*?alt="(?P<alt>[^"]*)".*?</picture>', re.DOTALL
 )
+SENTENCE_END = re.compile(r"(?<=[.:]) ")
 IMAGE = "```{{image}} {path}\n:class: only-{scheme}\n:alt: {alt}\n```"
 
 
@@ -42,6 +43,27 @@ def build(parts: Path, output: Path) -> None:
     command += ["-d", doctrees]
     subprocess.run(list(map(str, [*command, source, output])), check=True, cwd=ROOT)
     shutil.copytree(demo, output / "demo")
+    (output / "llms.txt").write_text(list_for_models(source), encoding="utf-8")
+
+
+def list_for_models(sources: Path) -> str:
+    """Return the list of the site's pages for language models, each with its first sentence: https://llmstxt.org."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = ["# nbtool", "", *(f"> {line}" for line in first_paragraph(readme).splitlines()), "", "## Docs", ""]
+    for page in sorted(sources.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        title = next((line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")), page.stem)
+        about = SENTENCE_END.split(" ".join(first_paragraph(text).split()))[0]
+        address = page.relative_to(sources).with_suffix(".html").as_posix()
+        lines.append(f"- [{title}]({address}): {about}")
+    skill = (ROOT / "nbtool" / "skill" / "nbtool" / "SKILL.md").read_text(encoding="utf-8")
+    return "\n".join([*lines, "", "## In short", "", skill.partition("\n---\n")[2].strip(), ""])
+
+
+def first_paragraph(text: str) -> str:
+    """Return the first paragraph of prose of a page."""
+    paragraphs = (paragraph.strip() for paragraph in text.split("\n\n"))
+    return next((text for text in paragraphs if text[:1].isalpha() or text[:1] in "`["), "")
 
 
 def write_documents(source: Path) -> None:

@@ -15,6 +15,7 @@ from nbtool.chat.model import Model
 from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import short_id
+from nbtool.magics.cell.cell_skills import CellSkills
 from nbtool.magics.cell.run import dry_run, repeated_turn, run_cell
 from nbtool.magics.commands import dispatch
 from nbtool.magics.commands.context import CommandContext, wrap_for_page
@@ -64,6 +65,7 @@ class KernelChats:
         self._applied: dict[str, ChatSettings] = {}
         self._from_notebook: set[str] = set()
         self._replaced: dict[str, Chat] = {}
+        self._skills = CellSkills()
         name_files_by(self._cell_name)
 
     def _cell_name(self, path: str) -> str:
@@ -186,7 +188,10 @@ class KernelChats:
                 work: Callable[[], object] = partial(dry_run, self.shell, chat, self.names, flags, body, self.magic)
             else:
                 work = partial(run_cell, self.shell, chat, self.names, flags, body, self.magic)
-            with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
+            may_ask = flags.approve not in ("deny", "park")
+            if self.notebook_chat(flags.chat) is None:
+                self._skills.offer(self.shell, chat, is_on=settings.skills, may_ask=may_ask and not flags.dry_run)
+            with_consent(self.shell, work, may_ask=may_ask)
 
     def run_line(self, line_text: str) -> None:
         """Run `%chat`.

@@ -1,4 +1,4 @@
-"""The standard toolsets: files, inspection, web pages, Python, cells, questions to the person; each with its rules.
+"""The standard toolsets, each with its rules: files, inspection, web pages, Python, cells, skills, questions.
 
     from nbtool.toolsets import files, inspection, notebook, notebook_python, web
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from nbtool.toolsets.notebook_tools import notebook
     from nbtool.toolsets.person_tools import person
     from nbtool.toolsets.python import notebook_python
+    from nbtool.toolsets.skill_tools import skills
     from nbtool.toolsets.web_tools import web
 
-__all__ = ["files", "inspection", "notebook", "notebook_python", "person", "standard", "web"]
+__all__ = ["files", "inspection", "notebook", "notebook_python", "person", "skills", "standard", "web"]
 
 _MODULES = {
     "files": "nbtool.toolsets.file_tools",
@@ -35,9 +36,10 @@ _MODULES = {
     "notebook": "nbtool.toolsets.notebook_tools",
     "notebook_python": "nbtool.toolsets.python",
     "person": "nbtool.toolsets.person_tools",
+    "skills": "nbtool.toolsets.skill_tools",
     "web": "nbtool.toolsets.web_tools",
 }
-STANDARD = ("files", "inspection", "notebook", "person", "python", "web")
+STANDARD = ("files", "inspection", "notebook", "person", "python", "skills", "web")
 """Names for `-t nbtool:NAME`."""
 
 

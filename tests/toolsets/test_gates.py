@@ -24,7 +24,9 @@ GATES = {
         **dict.fromkeys(("list_cells", "read_cell"), "function"),
         **dict.fromkeys(("insert_cell", "edit_cell", "delete_cell", "move_cell", "run_cell"), "sensitive"),
     },
+    "person": {"ask_person": "auto"},
     "python": {"run_python": "sensitive"},
+    "skills": {"read_skill": "auto"},
     "web": {"fetch_page": "ask_always"},
 }  # fmt: skip
 
@@ -36,6 +38,7 @@ def gates(tools: Toolset) -> dict[str, str]:
     }
 
 
+@pytest.mark.every_case
 @pytest.mark.promise("asks-by-default")
 @pytest.mark.parametrize("name", STANDARD)
 def test_of_the_standard_tools_only_those_that_read_run_by_themselves(name: str) -> None:
@@ -48,6 +51,7 @@ def test_the_tools_of_variables_change_notes_of_the_chat_only() -> None:
     assert set(gates(variable_tools(Variables())).values()) == {"auto"}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", STANDARD)
 def test_the_page_names_every_standard_tool(name: str) -> None:
     page = PAGE.read_text(encoding="utf-8")

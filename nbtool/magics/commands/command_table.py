@@ -12,7 +12,7 @@ from nbtool.magics.commands.context import Run
 from nbtool.magics.commands.files import exports, recordings
 from nbtool.magics.commands.past_chats import explore, former_model, journal_admin
 from nbtool.magics.commands.prompting import fix_explain, mcp_prompts
-from nbtool.magics.commands.state import env, status
+from nbtool.magics.commands.state import env, skills, status
 from nbtool.magics.commands.turns import approvals, bind, branches, show, turn_list, undo
 
 Value = Literal["turn", "chat", "past chat", "call", "setting", "command", "path"]
@@ -88,6 +88,7 @@ COMMANDS: dict[str, Command] = {
     "explain": Command(fix_explain.explain, CELLS, options=(fix_explain.DRY_RUN,), arguments="text"),
     "prompt": Command(mcp_prompts.prompt, CELLS, arguments="own"),
     "config": Command(status.config, SETTINGS, values=("setting",), arguments="own"),
+    "skills": Command(skills.skills, SETTINGS, words={"allow": (), "forget": ()}),
     "env": Command(env.env, SETTINGS, words={"allow": (), "forget": ()}),
     "serve": Command(serve.serve, SETTINGS, options=serve.OPTIONS, arguments="own"),
 }

@@ -102,6 +102,9 @@ class NbTool(Configurable):
         allow_none=True,
         help="List tools by name, and let the model ask for definitions; None: if there are many.",
     ).tag(config=True)
+    skills = Bool(
+        True, help="Let chats of cells read your skills, and those of the notebook's folder once you allow them."
+    ).tag(config=True)
     system = Unicode("", help="System prompt of chats that have none of their own.").tag(config=True)
     options = Dict(help="Request options of every cell; those of a chat and of `--option` are merged over them.").tag(
         config=True

@@ -79,7 +79,7 @@ def test_each_setting_that_replaces_a_flag_is_one() -> None:
 
 
 def test_the_surface_is_as_small_as_the_interface_says() -> None:
-    assert len(COMMANDS) <= 24
+    assert len(COMMANDS) <= 25
     assert len(cell_parser().flags()) <= 21
     assert len(cell_parser().format_help().splitlines()) <= 48
 

@@ -142,7 +142,7 @@ def test_consent_that_cannot_be_stored_is_an_error_with_the_other_way(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NBTOOL_HOME", str(project))
-    (project / env_consent.FOLDER).touch()
+    (project / env_consent._CONSENT.folder).touch()
     with pytest.raises(SettingsError, match="cannot be written") as failed:
         env_consent.allow()
 
@@ -154,7 +154,7 @@ def test_consent_that_cannot_be_stored_is_an_error_with_the_other_way(
 def test_nobody_else_can_see_what_was_allowed(project: Path) -> None:
     write_env(project, "OLLAMA_HOST=http://one.example\n")
     env_consent.allow()
-    folder = data_dir() / env_consent.FOLDER
+    folder = data_dir() / env_consent._CONSENT.folder
 
     assert {path.stat().st_mode & 0o077 for path in (folder, *folder.iterdir())} == {0}
 
