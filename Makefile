@@ -5,7 +5,7 @@ VENV_IPYKERNEL6 := .venv-ipykernel6
 PYTEST_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 KERNEL_TESTS := magics mcp_server notebooks practice
 SLOW_TESTS := browser $(KERNEL_TESTS) architecture campaigns chat/batch chat/journal chat/recording compat contract fuzzing packaging policy \
-	reports security servers toolsets tools/execution tools/mcp words chain/test_stopped_turns.py chat/export/test_alone.py \
+	reports security servers skill toolsets tools/execution tools/mcp words chain/test_stopped_turns.py chat/export/test_alone.py \
 	blocks/render/test_markup_budget.py chat/test_companies.py chat/test_history_size.py chat/test_reply_stops.py plugins/test_markup.py plugins/test_spellings.py plugins/test_ways_out.py \
 	providers/test_behaviours.py providers/test_prompt_cache.py test_clock.py test_fork.py test_lanes.py test_pytest_plugin.py tools/calls/test_gates_machine.py \
 	tools/calls/test_question_cost.py tools/calls/test_run_gate.py tools/schema/test_annotation_forms.py tools/test_frozen.py \

@@ -40,6 +40,7 @@ def test_a_skill_is_a_line_until_the_model_reads_it(model: Provider, project: Pa
     assert "#003366" in model.requests[1].text
 
 
+@pytest.mark.promise("skills-ask")
 @pytest.mark.usefixtures("project", "home")
 def test_skills_of_a_folder_are_not_used_before_the_person_allows_them(model: Provider, notebook: Notebook) -> None:
     model.say("Hello.", call("read_skill", name="plotting"), "Done.")
@@ -52,6 +53,7 @@ def test_skills_of_a_folder_are_not_used_before_the_person_allows_them(model: Pr
     assert notebook.ask("Plot it.").calls[0].status == "ok"
 
 
+@pytest.mark.promise("skills-ask")
 @pytest.mark.usefixtures("home")
 def test_a_skill_that_changed_is_not_used_before_the_person_allows_it_again(
     model: Provider, notebook: Notebook, project: Path

@@ -78,6 +78,7 @@ def test_after_a_yes_the_model_reads_the_skills_of_the_folder_and_nobody_is_aske
     assert "`plotting`, `AGENTS.md`" in screen.getvalue()
 
 
+@pytest.mark.promise("skills-ask")
 @pytest.mark.parametrize("answer", ["", "n", "yes please"])
 def test_after_any_other_answer_they_are_not_used_and_nobody_is_asked_again(
     shell: Any, monkeypatch: pytest.MonkeyPatch, answer: str
@@ -88,6 +89,7 @@ def test_after_any_other_answer_they_are_not_used_and_nobody_is_asked_again(
     assert screen.getvalue().count(QUESTION) == 1
 
 
+@pytest.mark.promise("skills-ask")
 def test_a_changed_file_asks_again(shell: Any, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = at_terminal(monkeypatch, "y", "n")
     assert ask(shell) == [PLOTTING]
@@ -98,6 +100,7 @@ def test_a_changed_file_asks_again(shell: Any, project: Path, monkeypatch: pytes
     assert screen.getvalue().count(QUESTION) == 2
 
 
+@pytest.mark.promise("skills-ask")
 def test_where_nobody_can_be_asked_they_are_not_used_and_one_line_says_so(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
