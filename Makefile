@@ -199,9 +199,9 @@ $(VENV_SERVERS)/.locked: requirements-servers.lock # asks for a C++ compiler; on
 	$(PYTHON) -m venv --clear --without-pip $(VENV_SERVERS)
 	CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" CMAKE_BUILD_PARALLEL_LEVEL=$${CMAKE_BUILD_PARALLEL_LEVEL:-2} \
 		nice $(PYTHON) -m pip --python $(VENV_SERVERS) install --quiet -r $< && touch $@
-build/servers/litellm/.locked: requirements-litellm.lock # wheels only: nothing of it runs before the tests
+build/servers/litellm/.locked: requirements-litellm.lock # wheels only: nothing of it runs before the tests; the lock has all that it needs
 	$(PYTHON) -m venv --clear --without-pip build/servers/litellm
-	nice $(PYTHON) -m pip --python build/servers/litellm install --quiet --only-binary :all: -r $< && touch $@
+	nice $(PYTHON) -m pip --python build/servers/litellm install --quiet --only-binary :all: --no-deps -r $< && touch $@
 build/servers/portkey/.locked: tests/servers/portkey/package-lock.json | build/.nbtool
 	mkdir -p $(@D) && cp tests/servers/portkey/*.json js/.npmrc $(@D) && $(subst --prefix js,--prefix $(@D),$(NPM)) ci --ignore-scripts && touch $@
 build/places/html-manager/.locked: tests/browser/html_manager/package-lock.json | build/.nbtool
