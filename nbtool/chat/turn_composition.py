@@ -102,7 +102,9 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
     combined = _options(chat, endpoint, options)
     run = TurnRun(chat, replace_endpoint(endpoint) if replace_endpoint else endpoint, combined, chosen, plan)
     check_agent_turn(endpoint, chosen.operation, run.options)
-    if chat.recorder.mode_for(chosen.replay).value == "off":  # else the turn itself looks for a recorded one first
+    if (
+        chat.recorder.mode_for(chosen.replay, keeps_answers=chosen.keep_answers).value == "off"
+    ):  # else the turn itself looks for a recorded one first
         run.check_recipient(plan or run.place())
     turn = Turn(
         message,

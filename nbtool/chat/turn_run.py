@@ -79,7 +79,12 @@ class TurnRun:
         for plugin in chat.plugins:
             if hook := getattr(plugin, "on_event", None):
                 turn.add_listener(partial(_notify_plugin, hook, turn.turn_id))
-        recorder = chat.recorder.start(chat.inputs_of(turn, self.options), self.settings.replay, self.endpoint)
+        recorder = chat.recorder.start(
+            chat.inputs_of(turn, self.options),
+            self.settings.replay,
+            self.endpoint,
+            keeps_answers=self.settings.keep_answers,
+        )
         await recorder.hash_objects()
         async with self.chat.lock:  # no other turn may be added after the history is collected
             plan = self.plan or self.place()
@@ -87,7 +92,8 @@ class TurnRun:
             engine, context = self.engine(turn, plan, emit)
             version = _rerun_count(plan.node) + 2 if turn.is_rerun else 1
             compared = partial(self._history, plan.node, always_compact=True)
-            await recorder.find(context.history, compared, version=version, is_partial=plan.difference is not None)
+            is_partial = plan.difference is not None
+            await recorder.find(context.history, compared, version=version, is_partial=is_partial, cell_id=turn.cell_id)
             self.check_recipient(plan, recorder)
             await self._begin(turn, plan, recorder, emit)
         results.needed = plan.carry_over.references

@@ -20,7 +20,8 @@ class TurnSettings:
     works on an existing turn; to repeat its prompt, pass "". `replay` is the replay mode; see `Chat.record`.
     `recipient` is who receives results of calls, if it is not the model. `is_model_named`: the person names the model
     for this turn, so that its host may get the history. `typed` is what of the prompt a person typed, for policies of
-    tools; None means all of a text, and "" nothing.
+    tools; None means all of a text, and "" nothing. With `keep_answers` the answer is kept for the notebooks of this
+    folder, and a kept one is replayed if the inputs are unchanged and the cell was not executed in this kernel yet.
     """
 
     cell_id: str = ""
@@ -35,3 +36,4 @@ class TurnSettings:
     recipient: str = ""
     is_model_named: bool = False
     typed: str | None = None
+    keep_answers: bool = False

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
 from nbtool import tool
 from nbtool.errors import NotRecorded
 from nbtool.plugins import Privacy
-from tests.contract.notebook import Notebook
-from tests.contract.simulator import KEY, Provider, call
+from tests.contract.notebook import Notebook, process_environment, start_kernel
+from tests.contract.simulator import KEY, MODEL, Provider, call
 
 pytest_plugins = ["pytester"]
 
 FEATURE = "replay a notebook without a model"
+KEEP = "keep the answers on Run All"
 ran: list[str] = []
 
 
@@ -251,3 +255,64 @@ def test_a_test_whose_turn_is_not_recorded_fails_and_names_the_option(team: pyte
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "--nbtool-record" in result.stdout.str()
     assert model.requests == []
+
+
+@pytest.mark.nightly
+@pytest.mark.feature(KEEP)
+def test_a_cell_that_runs_first_in_a_kernel_gets_its_kept_answer_and_then_asks(model: Provider, tmp_path: Path) -> None:
+    model.say("Ten.", "Eleven.")
+    provider = {"OLLAMA_HOST": model.host, "NBTOOL_MODEL": f"ollama:{MODEL}"}
+    cell = "%%chat -o turn\nWhat does A cost?"
+    shown = "print(turn.text, turn.replayed is not None)"
+    with start_kernel(tmp_path, **provider) as first:
+        first.run("%config NbTool.keep_answers = True")
+        first.run(cell, cell_id="a")
+    with start_kernel(tmp_path, **provider) as second:
+        second.run("%config NbTool.keep_answers = True")
+        replayed = second.run(cell, cell_id="a")
+        assert "Ten. True" in second.run(shown).text
+        second.run("%config NbTool.replace_names = True")
+        second.run(cell, cell_id="a")
+        assert "Eleven. False" in second.run(shown).text
+
+    assert "Kept answer of" in replayed.everything
+    assert len(model.requests) == 2
+
+
+@pytest.mark.nightly
+@pytest.mark.feature(KEEP)
+def test_a_notebook_that_runs_headless_gets_its_kept_answers(model: Provider, tmp_path: Path) -> None:
+    model.say("Ten.", "Eleven.", "Twelve.")
+    cells = ["%load_ext nbtool", "%config NbTool.keep_answers = True", "%%chat\nWhat does A cost?", "%%chat\nAnd B?"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    nbformat.write(notebook, tmp_path / "prices.ipynb")
+
+    def run_all(**environment: str) -> str:
+        provider = {"OLLAMA_HOST": model.host, "NBTOOL_MODEL": f"ollama:{MODEL}"}
+        command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "prices.ipynb"]
+        ran = subprocess.run(
+            [*command, "--output", "ran.ipynb"], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=120,
+            env=process_environment(tmp_path, **provider, **environment),
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        return (tmp_path / "ran.ipynb").read_text(encoding="utf-8")
+
+    first, second = run_all(), run_all()
+
+    assert "Ten." in first
+    assert all(text in second for text in ("Ten.", "Eleven.", "Kept answer of"))
+    assert len(model.requests) == 2
+    model.say("Thirteen.")
+    assert "Twelve." in run_all(NBTOOL_REPLAY="off")
+    assert len(model.requests) == 4
+
+
+@pytest.mark.feature(KEEP)
+def test_answers_are_kept_only_if_the_setting_says_so(notebook: Notebook, model: Provider, home: Path) -> None:
+    model.say("Ten.", "Eleven.")
+    notebook.ask("What does A cost?")
+    notebook.run("%chat new")
+    notebook.run("%config NbTool.keep_answers = True")
+
+    assert notebook.ask("What does A cost?").text == "Eleven."
+    assert home.exists()

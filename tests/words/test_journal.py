@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,13 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from nbtool import Approved, Chat, Denied, Released, tool
+from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import Journal, journal, queries, search
 from nbtool.chat.journal.database import Store
 from nbtool.chat.journal.schema import open_to_read
 from nbtool.chat.journal.sidecar import MARK
+from nbtool.chat.recording.file import MAX_TURN_BYTES
+from nbtool.chat.recording.kept_answers import KeptAnswers
 from nbtool.errors import NbtoolError
 from nbtool.messages import Media
 from nbtool.testing import ScriptedWire, call
@@ -380,3 +384,37 @@ def test_keys_certificates_and_proxies_of_companies(
 
     program = Path(sys.executable).name
     assert {title: text.replace(f"'{program}'", "'python'") for title, text in texts.items()} == snapshot
+
+
+def test_kept_answers(
+    own_journal: None,  # noqa: ARG001 - for what it does
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    snapshot: SnapshotAssertion,
+) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    keep = TurnSettings(keep_answers=True, cell_id="a")
+
+    def kernel(*replies: str, last: int = 2, max_bytes: int = MAX_TURN_BYTES) -> Chat:
+        made = Chat(wire=ScriptedWire(replies))
+        made.expose(df=frame(last))
+        made.recorder._answers = KeptAnswers(str(tmp_path), max_bytes=max_bytes, max_answers=1)
+        return made
+
+    texts: Texts = {}
+    kernel("One.").send("Hello", settings=keep)
+    texts["An unchanged cell that runs first in a kernel"] = "\n".join(notices(kernel().send("Hello", settings=keep)))
+    changed = kernel("Two.", last=3).send("Hello", settings=keep)
+    texts["One whose frame has changed"] = "\n".join(notices(changed))
+    with reading(texts, "One more than the maximum, which is one here"):
+        kernel("Three.").send("Goodbye", settings=keep)
+    with reading(texts, "One that is too large"):
+        kernel("Four.", max_bytes=100).send("How large?", settings=keep)
+    only = kernel().send("Never asked", settings=replace(keep, replay="only"))
+    texts["Another one, where nothing may be sent"] = str(only.error)
+    with sqlite3.connect(journal().path or "") as connection:
+        connection.execute("UPDATE kept_answers SET body = '{}'")
+    connection.close()
+    texts["One that somebody changed in the journal"] = "\n".join(notices(kernel("5.").send("Goodbye", settings=keep)))
+    assert texts == snapshot

@@ -10,7 +10,7 @@ Nothing that is read from it runs, and no approval is restored.
     queries.py          chats, turns, events                           search.py       full-text search
     retention.py        retention, vacuum, erase                       redaction.py    redaction by plugins
     replacement.py      files deleted or replaced while in use         sidecar.py      what a locked file did not get
-    log_owner.py        whose log lies beside a file
+    log_owner.py        whose log lies beside a file           kept_table.py   answers that are kept on Run All
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from nbtool import settings
-from nbtool.chat.journal import search
+from nbtool.chat.journal import kept_table, search
 from nbtool.chat.journal.schema import GIVES_SPACE_BACK, pragma_number
 from nbtool.clock import monotonic
 from nbtool.errors import BadUsage
@@ -124,6 +124,7 @@ def erase(connection: sqlite3.Connection, id_: str = "") -> int:
         else:
             for table in ("events", "turns", "places", "contents", "chats"):
                 connection.execute(f"DELETE FROM {table}")
+        kept_table.drop_answers(connection)
         return turns - _count(connection)
 
     turns = _in_transaction(connection, drop)
@@ -207,6 +208,7 @@ def _drop_turns(connection: sqlite3.Connection, turns: list[tuple[Any, int]]) ->
                 _drop_events(connection, [row[1:] for row in rows])
                 connection.execute("DELETE FROM turns WHERE turn_id = ?", (turn_id,))
                 dropped += 1
+        kept_table.drop_answers(connection)
         return dropped
 
     return _in_transaction(connection, drop)

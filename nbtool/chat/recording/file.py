@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -78,6 +78,8 @@ class Recording:
     `used` are the digests of the keys of the turns that were replayed from here or recorded here.
     """
 
+    stored = "recorded"
+
     def __init__(self, path: str | os.PathLike[str], *, writes: bool = False) -> None:
         self.path = Path(path).expanduser().resolve()
         self.writes = writes
@@ -104,18 +106,22 @@ class Recording:
             self._stamp = stamp
         return self._turns
 
+    def turns_of(self, prompt: str) -> Iterator[RecordedTurn]:
+        """Yield the recorded turns whose prompt has this digest. Raises: as `turns`."""
+        return (turn for turn in self.turns() if turn.key.get(Part("prompt")) == prompt)
+
     def add(self, turn: RecordedTurn) -> None:
         """Add a turn, replacing one with the same key; safe with concurrent writers in other kernels.
 
         Raises:
             BadRecording: the file cannot be read or written, or would be too large.
         """
-        if len(_serialize([turn])) > MAX_TURN_BYTES:
+        if len(serialize_turns([turn])) > MAX_TURN_BYTES:
             raise BadRecording(f"The turn is larger than {MAX_TURN_BYTES >> 20} MiB and was not recorded.")
         try:
             with file_lock(self.path):
                 turns = _insert_turn(self.turns(), turn)
-                data = _serialize(turns)
+                data = serialize_turns(turns)
                 if len(turns) > MAX_TURNS or len(data) > MAX_BYTES:
                     limit = f"{MAX_TURNS:,} turns or {MAX_BYTES >> 20} MiB"
                     raise BadRecording(f"{self.path.name} is full ({limit}).", fix="Record into another file.")
@@ -135,36 +141,57 @@ def _insert_turn(turns: tuple[RecordedTurn, ...], new: RecordedTurn) -> list[Rec
     return [*result, new]
 
 
-def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
-    from pydantic import ValidationError  # noqa: PLC0415 - only where a recording is read
+def parse_turn(body: str) -> RecordedTurn:
+    """Return the only turn of a text in the format of the file.
 
+    Raises:
+        BadRecording: it is invalid, or has another number of turns.
+    """
+    turns = _parse(body.encode())
+    if len(turns) != 1:
+        raise BadRecording("A recorded turn cannot be read: there is another number of them.")
+    return turns[0]
+
+
+def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
     if size > MAX_BYTES:
         raise _unreadable(path, f"it is larger than {MAX_BYTES >> 20} MiB")
     try:
-        data = path.read_bytes()
-        parsed = _adapter().validate_json(data, strict=True)
+        return _parse(path.read_bytes())
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from None
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = shorten(".".join(map(str, first["loc"])), 80)
-        raise _unreadable(path, f"{where or 'the file'}: {shorten(first['msg'], 120)}") from None
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, shorten(str(error), 120)) from None
-    if parsed.nbtool_recording != FORMAT:
-        raise _unreadable(path, f"it has format {parsed.nbtool_recording}, and this nbtool reads format {FORMAT}")
-    if len(parsed.turns) > MAX_TURNS or any(not _DATE.fullmatch(turn.recorded) for turn in parsed.turns):
-        raise _unreadable(path, f"it has more than {MAX_TURNS:,} turns, or one without a date")
-    try:
-        return tuple(
-            RecordedTurn(one.recorded, one.model, one.prompt, load_parts(one.key), one.calls, one.events)
-            for one in parsed.turns
-        )
     except BadRecording as error:
         raise _unreadable(path, error.message) from None
 
 
-def _serialize(turns: list[RecordedTurn]) -> bytes:
+def _parse(data: bytes) -> tuple[RecordedTurn, ...]:
+    """Return the turns of a text in the format of the file.
+
+    Raises:
+        BadRecording: it is invalid; the message says only where.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - only where a recording is read
+
+    try:
+        parsed = _adapter().validate_json(data, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = shorten(".".join(map(str, first["loc"])), 80)
+        raise BadRecording(f"{where or 'the file'}: {shorten(first['msg'], 120)}") from None
+    except (ValueError, RecursionError) as error:
+        raise BadRecording(shorten(str(error), 120)) from None
+    if parsed.nbtool_recording != FORMAT:
+        raise BadRecording(f"it has format {parsed.nbtool_recording}, and this nbtool reads format {FORMAT}")
+    if len(parsed.turns) > MAX_TURNS or any(not _DATE.fullmatch(turn.recorded) for turn in parsed.turns):
+        raise BadRecording(f"it has more than {MAX_TURNS:,} turns, or one without a date")
+    return tuple(
+        RecordedTurn(turn.recorded, turn.model, turn.prompt, load_parts(turn.key), turn.calls, turn.events)
+        for turn in parsed.turns
+    )
+
+
+def serialize_turns(turns: list[RecordedTurn]) -> bytes:
+    """Return turns in the format of the file."""
     items = [
         {
             **asdict(turn),

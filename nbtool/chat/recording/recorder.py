@@ -26,10 +26,11 @@ from nbtool.chat.recording.cache_key import (
 )
 from nbtool.chat.recording.environment import MODE, environment_recording, report_unrecorded
 from nbtool.chat.recording.file import RecordedCall, RecordedTurn, Recording
+from nbtool.chat.recording.kept_answers import KeptAnswers
 from nbtool.chat.recording.key_part import Part, labelled
 from nbtool.chat.recording.prompt_difference import describe_difference, find_changed
 from nbtool.chat.recording.redaction import Redactor
-from nbtool.chat.recording.replay import Replay
+from nbtool.chat.recording.replay import KEPT_FROM, REPLAYED_FROM, Replay
 from nbtool.chat.recording.serialize import deserialize_events, serialize_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, BadUsage, NbtoolError, NotRecorded
@@ -49,7 +50,9 @@ ReplayMode = Literal["auto", "only", "off"]
 NO_RECORDING = "No recording to replay from."
 NAME_A_FILE = "Name one with `%chat record FILE --only`, or send the prompt to the model with `--set replay=off`."
 NOT_RECORDABLE = "A turn that continues a part of another one is not recorded."
+NOT_KEPT = "No answer to this prompt is kept."
 RECORD_HINT = "Record it again: `%chat record FILE`, then `--set replay=auto`."
+KEEP_HINT = "Send it to the model, which keeps the answer: `--set replay=off`, or NBTOOL_REPLAY=off."
 ENVIRONMENT_HINT = "Record it: `pytest --nbtool-record` in a test with `nbtool_replay`, else NBTOOL_REPLAY=auto."
 
 
@@ -86,13 +89,16 @@ class Recorder:
 
     `file` is the one that was opened, else the one that the environment names.
     `mode` is the mode of the chat, None if not set: then `NBTOOL_REPLAY` applies, and without it an open recording is
-    replayed. `producers` maps names of results to the digests of the keys of the turns that produced them;
-    `mutable_state` are globals that tools change when they run, which are excluded from the keys.
+    replayed. `answers` are those that are kept on Run All, for turns that ask for it and have no recording.
+    `producers` maps names of results to the digests of the keys of the turns that produced them; `mutable_state` are
+    globals that tools change when they run, which are excluded from the keys.
     """
 
     def __init__(self) -> None:
         self._file: Recording | None = None
         self.mode: ReplayMode | None = None
+        self._answers: KeptAnswers | None = None
+        self._executed: set[str] = set()
         self.producers: dict[str, str] = {}
         self.mutable_state: set[Part] = set()
 
@@ -104,6 +110,20 @@ class Recorder:
     @file.setter
     def file(self, file: Recording | None) -> None:
         self._file = file
+
+    @property
+    def answers(self) -> KeptAnswers:
+        """The kept answers of the folder that the kernel is in."""
+        folder = os.path.realpath(os.curdir)
+        if self._answers is None or self._answers.folder != folder:
+            self._answers = KeptAnswers(folder)
+        return self._answers
+
+    def note_execution(self, cell_id: str) -> bool:
+        """Note that a cell is executed; return whether it is for the first time, also if it has no id."""
+        is_first = cell_id not in self._executed
+        self._executed |= {cell_id} if cell_id else set()
+        return is_first
 
     @property
     def is_from_environment(self) -> bool:
@@ -121,13 +141,13 @@ class Recorder:
             file.turns()
         self.file = file
 
-    def mode_for(self, mode: ReplayMode | None = None) -> Setting[ReplayMode]:
+    def mode_for(self, mode: ReplayMode | None = None, *, keeps_answers: bool = False) -> Setting[ReplayMode]:
         """Return the mode of a turn and its source.
 
         Raises:
             BadUsage: it is not a valid mode.
         """
-        default: ReplayMode = "auto" if self.file else "off"
+        default: ReplayMode = "auto" if self.file or keeps_answers else "off"
         chosen = resolve_setting(
             [("set by you", mode), ("this chat", self.mode), (MODE, env(MODE))],
             default,
@@ -151,9 +171,12 @@ class Recorder:
             return ReplayOnlyEndpoint(self.model_name(model, mode))
         return model.endpoint(retries)
 
-    def start(self, inputs: TurnInputs, mode: ReplayMode | None, endpoint: Endpoint) -> TurnRecorder:
+    def start(
+        self, inputs: TurnInputs, mode: ReplayMode | None, endpoint: Endpoint, *, keeps_answers: bool = False
+    ) -> TurnRecorder:
         """Return the recorder of a turn, without looking anything up yet."""
-        return TurnRecorder(self, self.mode_for(mode).value, inputs, endpoint)
+        file = self.file or (self.answers if keeps_answers else None)
+        return TurnRecorder(self, file, self.mode_for(mode, keeps_answers=keeps_answers).value, inputs, endpoint)
 
 
 @dataclass(slots=True)
@@ -161,6 +184,7 @@ class TurnRecorder:
     """The steps of one turn: hash its objects, look it up, replay it or store it."""
 
     recorder: Recorder
+    file: Recording | KeptAnswers | None
     mode: ReplayMode
     inputs: TurnInputs
     endpoint: Endpoint
@@ -178,7 +202,7 @@ class TurnRecorder:
 
     async def hash_objects(self) -> None:
         """Hash the inputs of the turn; before it is added to the tree, because it can be slow."""
-        if self.recorder.file and (self.mode != "off" or self.recorder.file.writes):
+        if self.file and (self.mode != "off" or self.file.writes):
             try:
                 self._key = await asyncio.to_thread(make_key, self.inputs)
             except Exception as error:  # noqa: BLE001 - user objects may raise anything: the turn is sent to the model instead
@@ -196,23 +220,27 @@ class TurnRecorder:
         *,
         version: int = 1,
         is_partial: bool = False,
+        cell_id: str = "",
     ) -> None:
         """Look up the turn in the recording.
 
         `compared` returns the history in the form whose digest is part of the key: unlike the form that is sent, it
         does not depend on the sizes of messages. `version` counts reruns, which are sent to the model except in
-        replay-only mode. A turn that `is_partial`, with rounds of another one, is neither recorded nor replayed.
+        replay-only mode, and so is a cell that is executed again while answers are kept. A turn that `is_partial`, with
+        rounds of another one, is neither recorded nor replayed.
         """
+        is_first = self.recorder.note_execution(cell_id) or not isinstance(self.file, KeptAnswers)
         if is_partial:
             self._key, self.reason = None, NOT_RECORDABLE
-        if self._key and self.recorder.file:
+        if self._key and self.file:
             self._redactor = Redactor(self.inputs.plugins, partial(secrets_of, self.endpoint))
             self._redactor.register(history)
             key = self._key = self._complete_key(self._key, compared(), version)
-            if self.mode == "only" or (self.mode == "auto" and version == 1):
-                await asyncio.to_thread(self._search, self.recorder.file, key)
+            if self.mode == "only" or (self.mode == "auto" and version == 1 and is_first):
+                await asyncio.to_thread(self._search, self.file, key, has_cell=bool(cell_id))
         if not self.match and isinstance(self.endpoint, ReplayOnlyEndpoint):
             fix = ENVIRONMENT_HINT if self.recorder.is_from_environment else RECORD_HINT
+            fix = KEEP_HINT if isinstance(self.file, KeptAnswers) else fix
             self.endpoint.set_reason(self.reason, self.inputs.prompt.text, fix)
 
     def _complete_key(self, key: CacheKey, history: Sequence[Message], version: int) -> CacheKey:
@@ -221,13 +249,16 @@ class TurnRecorder:
         self._redactor.register([self.inputs.prompt])
         return replace(key, parts={**key.parts, **extra, **({Part("version"): str(version)} if version > 1 else {})})
 
-    def _search(self, file: Recording, key: CacheKey) -> None:
+    def _search(self, file: Recording | KeptAnswers, key: CacheKey, *, has_cell: bool) -> None:
         """Find the turn, or set the reason why there is none."""
         if key.uncomparable:
-            self.reason = f"This turn is not replayed and not recorded: {explain_uncomparable(key.uncomparable)}."
+            self.reason = f"This turn is not replayed and not {file.stored}: {explain_uncomparable(key.uncomparable)}."
             return
         try:
-            nearest = min(self._same_prompt(file, key), key=lambda found: len(found[0]), default=None)
+            found = self._same_prompt(file, key)
+            if isinstance(file, KeptAnswers) and self.mode == "auto":
+                found = (one for one in found if (has_cell and not one[0]) or not file.has_met(one[1]))
+            nearest = min(found, key=lambda candidate: len(candidate[0]), default=None)
             if nearest is None:
                 self.reason = self._explain_new_prompt(file, key)
             elif nearest[0]:
@@ -237,8 +268,10 @@ class TurnRecorder:
         except BadRecording as error:
             self.reason = str(error)
 
-    def _explain_new_prompt(self, file: Recording, key: CacheKey) -> str:
+    def _explain_new_prompt(self, file: Recording | KeptAnswers, key: CacheKey) -> str:
         """Return that a prompt is not recorded, with what changed if it was; empty if the model may just be asked."""
+        if isinstance(file, KeptAnswers):
+            return NOT_KEPT if self.mode == "only" else ""
         if self.mode == "only" and not (file.writes or file.path.exists()):
             return f"The file {file.path} does not exist."
         changed = self._changed_prompt(file, key)
@@ -263,12 +296,11 @@ class TurnRecorder:
     def _matches_any_model(self, key: CacheKey) -> bool:
         return self.mode == "only" and key.parts[Part("model")] == ANY_MODEL
 
-    def _same_prompt(self, file: Recording, key: CacheKey) -> Iterator[tuple[list[str], RecordedTurn]]:
+    def _same_prompt(self, file: Recording | KeptAnswers, key: CacheKey) -> Iterator[tuple[list[str], RecordedTurn]]:
         """Yield the recorded turns with this prompt, each with the list of its differences."""
         any_model = self._matches_any_model(key)
-        for turn in file.turns():
-            if turn.key.get(Part("prompt")) == key.parts[Part("prompt")]:
-                yield key.diff(turn.key, self.inputs.variables, any_model=any_model), turn
+        for turn in file.turns_of(key.parts[Part("prompt")]):
+            yield key.diff(turn.key, self.inputs.variables, any_model=any_model), turn
 
     def _accept(self, turn: RecordedTurn) -> None:
         self._events, self._calls = deserialize_events(turn, self._redactor)
@@ -291,7 +323,8 @@ class TurnRecorder:
 
     async def replay(self, turn: Turn, context: Sequence[Message], runtime: ToolRuntime) -> None:
         """Replay the turn that was found."""
-        replay = Replay(turn, self.date, self._events, self._calls, context, runtime, runtime.emit)
+        text = KEPT_FROM if isinstance(self.file, KeptAnswers) else REPLAYED_FROM
+        replay = Replay(turn, self.date, text, self._events, self._calls, context, runtime, runtime.emit)
         await replay.run()
         if self.match:
             self._claim(self.match.key, stored_names(self._events))
@@ -300,23 +333,27 @@ class TurnRecorder:
         """Emit a notice why the turn is not replayed, or will not be recorded."""
         if self.mode == "auto" and self.reason and self._key:
             await emit(Notice(self.reason))
-        elif self._key and self._key.uncomparable and self.recorder.file and self.recorder.file.writes:
-            await emit(Notice(f"This turn is not recorded: {explain_uncomparable(self._key.uncomparable)}."))
+        elif self._key and self._key.uncomparable and self.file and self.file.writes:
+            await emit(Notice(f"This turn is not {self.file.stored}: {explain_uncomparable(self._key.uncomparable)}."))
 
     async def store(self, turn: Turn) -> None:
         """Add a finished turn to the recording; warn if it cannot be recorded."""
-        file, key = self.recorder.file, self._key
+        file, key = self.file, self._key
         if file is None or not file.writes or self.match or isinstance(self.endpoint, ReplayOnlyEndpoint):
             return
+        problem = ""
         if turn.status != "completed":
-            report_unrecorded(turn.prompt.text, f"The turn did not complete ({turn.error or turn.status}).")
+            reason = f"The turn did not complete ({turn.error or turn.status})."
         elif key is None or key.uncomparable:
-            report_unrecorded(turn.prompt.text, self.reason or explain_uncomparable(key.uncomparable if key else {}))
-        elif problem := await self._problem_of_storing(turn, file, key):
-            report_unrecorded(turn.prompt.text, problem)
-            report_warning(f"Not recorded: {problem}")
+            reason = self.reason or explain_uncomparable(key.uncomparable if key else {})
+        else:
+            reason = problem = await self._problem_of_storing(turn, file, key)
+        if reason and isinstance(file, Recording):
+            report_unrecorded(turn.prompt.text, reason)
+        if problem:
+            report_warning(f"Not {file.stored}: {problem}")
 
-    async def _problem_of_storing(self, turn: Turn, file: Recording, key: CacheKey) -> str:
+    async def _problem_of_storing(self, turn: Turn, file: Recording | KeptAnswers, key: CacheKey) -> str:
         """Store a turn; return why it could not be, because that must not fail a completed turn."""
         try:
             await asyncio.to_thread(self._store, turn, file, key)
@@ -326,7 +363,7 @@ class TurnRecorder:
             return f"{type(error).__name__}: {error}"
         return ""
 
-    def _store(self, turn: Turn, file: Recording, key: CacheKey) -> None:
+    def _store(self, turn: Turn, file: Recording | KeptAnswers, key: CacheKey) -> None:
         variables, own = self.inputs.variables, set(stored_names(turn.log))
         used = {name for call in turn.calls for name in referenced_names(call.edited or call.arguments)}
         if uncomparable := {Part("object", name): key.conditional[name] for name in used if name in key.conditional}:
@@ -338,14 +375,18 @@ class TurnRecorder:
             raise BadRecording(f"{explain_uncomparable(uncomparable)}.")
         self.recorder.mutable_state |= changed_reads(key.parts, global_reads(self.inputs.tools))
         parts = {part: digest for part, digest in key.parts.items() if part not in self.recorder.mutable_state} | more
-        file.add(serialize_turn(turn, parts, variables, self._redactor))
+        recorded = serialize_turn(turn, parts, variables, self._redactor)
+        if isinstance(file, KeptAnswers):
+            file.add(recorded, turn.turn_id, self.inputs.plugins)
+        else:
+            file.add(recorded)
         self._claim(parts, own)
 
     def _claim(self, key: Mapping[Part, str], names: Sequence[str] | set[str]) -> None:
         digest = hash_json(labelled(key))
         self.recorder.producers |= dict.fromkeys(names, digest)
-        if self.recorder.file:
-            self.recorder.file.used.add(digest)
+        if self.file:
+            self.file.used.add(digest)
 
 
 def _is_own(model: Model) -> bool:

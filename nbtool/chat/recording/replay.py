@@ -43,6 +43,7 @@ from nbtool.tools.toolset import Toolset, find_tool
 from nbtool.turn_state import Call, TurnState
 
 REPLAYED_FROM = "Replayed from {date}: no request was sent."
+KEPT_FROM = "Kept answer of {date}: no request was sent. Run the cell again to ask the model."
 RESULT_CHANGED = "`{name}` ran again and its result differs from the recorded one; the reply is from {date}."
 NO_RERUN = "`{name}` did not run again ({why}); its text is recorded, but $VAR_REF{{{{{reference}}}}} does not exist."
 NO_APPROVER = "there is no approver"
@@ -56,10 +57,11 @@ class _Stopped(Exception):
 
 @dataclass(slots=True)
 class Replay:
-    """The replay of one recorded turn; `context` are the messages before its reply."""
+    """The replay of one recorded turn; `notice` says so, `context` are the messages before its reply."""
 
     turn: Turn
     date: str
+    notice: str
     events: Sequence[Event]
     calls: Mapping[str, RecordedCall]
     context: Sequence[Message]
@@ -76,7 +78,7 @@ class Replay:
         self._collect_outcomes()
         self.turn.context = tuple(self.context)
         try:
-            await self.emit(Notice(REPLAYED_FROM.format(date=self.date)))
+            await self.emit(Notice(self.notice.format(date=self.date)))
             for event in self.events:
                 await self._emit_recorded(event)
             if self.turn.answer:

@@ -316,6 +316,7 @@ def turn_settings(chat: Chat, flags: Flags) -> TurnSettings:
         check_results=flags.check_results,
         search_tools=flags.search_tools,
         operation=operation_from_flags(flags),
+        keep_answers=flags.keep_answers,
         is_model_named=flags.model not in (None, DEFAULT_MODEL) or flags.sets_model,
     )
 

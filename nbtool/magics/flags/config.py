@@ -73,6 +73,9 @@ class NbTool(Configurable):
     replay = Enum(REPLAY, None, allow_none=True, help="Whether recorded turns are replayed; None: NBTOOL_REPLAY.").tag(
         config=True
     )
+    keep_answers = Bool(
+        False, help="Replay the answer of an unchanged cell that runs for the first time in a kernel."
+    ).tag(config=True)
     history = Enum(HISTORY, None, allow_none=True, help="How earlier turns are sent to the model; None: compact.").tag(
         config=True
     )
@@ -306,6 +309,7 @@ class NbTool(Configurable):
             if getattr(filled, name, None) is None:
                 setattr(filled, name, getattr(self, name))
         filled.approve = _PARK.get(filled.approve, filled.approve)
+        filled.keep_answers = self.keep_answers
         filled.quiet = filled.quiet or self.quiet
         filled.no_stream = filled.no_stream or not self.stream
         filled.append = filled.append or self.append_turns

@@ -128,10 +128,17 @@ def cell_parser() -> Parser:
     for add_flags in (_add_chat, _add_context, _add_answer, _add_repeats, _add_run):
         add_flags(parser)
     # set by the kernel, not by a flag: the cells that `%chat fix` adds, and the number of the one that failed, whether
-    # it is the first cell with a plain chat, the text of the cell, the names that `--read` takes away, and of `--set`
-    # the request options and whether they name the model
+    # it is the first cell with a plain chat, the text of the cell, the names that `--read` takes away, of `--set` the
+    # request options and whether they name the model, and whether answers are kept
     parser.set_defaults(
-        cell_context=None, fixes=0, begins_chat=False, typed="", unread=[], set_options={}, sets_model=False
+        cell_context=None,
+        fixes=0,
+        begins_chat=False,
+        typed="",
+        unread=[],
+        set_options={},
+        sets_model=False,
+        keep_answers=False,
     )
     # set by `!NAME`, by the name of a provider's tool, and by settings
     parser.set_defaults(no_tool=[], hide=[], provider_tool=[], append=False, fill=False, replace=False, no_stream=False)

@@ -153,7 +153,7 @@ def test_after_a_crash_at_any_step_the_file_is_the_former_or_the_new_one(
         raise Crash
 
     where: Any = files if broken == "write" else os
-    monkeypatch.setattr(where, "_serialize" if broken == "write" else broken, crash)
+    monkeypatch.setattr(where, "serialize_turns" if broken == "write" else broken, crash)
     with pytest.raises(Crash):
         Recording(path, writes=True).add(turn("two"))
 
@@ -212,7 +212,7 @@ def test_a_date_that_is_none_is_refused(path: Path) -> None:
 
 
 def test_the_bounds_of_a_recording_are_reported(path: Path) -> None:
-    path.write_bytes(files._serialize([turn(str(number)) for number in range(files.MAX_TURNS)]))
+    path.write_bytes(files.serialize_turns([turn(str(number)) for number in range(files.MAX_TURNS)]))
     full = path.read_bytes()
 
     with pytest.raises(BadRecording, match="is full"):
