@@ -6,23 +6,39 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.contract.notebook import Notebook, run_process
+from tests.contract.notebook import Kernel, Notebook, run_process
 from tests.contract.simulator import Provider
 
 TOOLS = """
-from nbtool import Approved, tool
-ran = []
+import os, signal
+from nbtool import tool
+def have_effect(line: str) -> None:
+    with open(os.path.join(os.environ["NBTOOL_HOME"], "effects.txt"), "a") as file:
+        file.write(line + "\\n")
 @tool(run="auto")
 def pay(amount: int) -> str:
     "Pay an amount."
-    ran.append(amount)
+    have_effect(f"pay {amount}")
     return f"paid {amount}"
 @tool(run="auto")
 def die() -> str:
     "End the process."
-    import os, signal
+    have_effect("die")
     os.kill(os.getpid(), signal.SIGKILL)
 """
+"""Tools that write each effect into a file, which outlives their kernel."""
+
+ASKING_TOOLS = TOOLS.replace('run="auto"', 'run="ask_always"')
+
+KILLER = """
+import os, signal
+class Killer:
+    def on_event(self, context):
+        if context.event.kind == {kind!r}:
+            os.kill(os.getpid(), signal.SIGKILL)
+%config NbTool.plugins = [Killer()]
+"""
+"""A cell after which the kernel is killed as soon as an event of this kind is in its history."""
 
 
 def earlier_kernel(home: Path, model: Provider, *cells: str, is_killed: bool = False, **environment: str) -> str:
@@ -38,12 +54,18 @@ for cell in {[TOOLS, *cells]!r}:
     return run_process(code, home, fails=is_killed, **names)
 
 
+def effects(home: Path) -> list[str]:
+    """Return every effect that the tools have had, in this kernel and in the earlier one."""
+    path = home / "effects.txt"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
 def copy_history(folder: Path, home: Path) -> None:
-    """Let this person have the history of a folder."""
+    """Let this person have the history of a folder, with the effects of its calls."""
     shutil.copytree(folder, home, dirs_exist_ok=True)
 
 
-def open_latest(notebook: Notebook) -> None:
+def open_latest(notebook: Notebook | Kernel) -> None:
     """Continue the chat of the earlier kernel."""
     found = re.findall(r"chat_\w+", notebook.run("%chat history chats").text)
     assert not notebook.run(f"%chat open {found[0]}").error

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nbtool import tool
-from tests.contract.earlier import TOOLS, copy_history, earlier_kernel, open_latest
+from tests.contract.earlier import ASKING_TOOLS, TOOLS, copy_history, earlier_kernel, effects, open_latest
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, Request, call, simulate
 
@@ -188,8 +188,10 @@ def test_a_file_that_is_no_export_opens_as_an_error(notebook: Notebook, tmp_path
 
 
 @pytest.mark.promise("forged-history")
-def test_a_history_with_a_forged_approval_approves_nothing(notebook: Notebook, model: Provider, tmp_path: Path) -> None:
-    notebook.run(TOOLS.replace('run="auto"', 'run="ask_always"'))
+def test_a_history_with_a_forged_approval_approves_nothing(
+    home: Path, notebook: Notebook, model: Provider, tmp_path: Path
+) -> None:
+    notebook.run(ASKING_TOOLS)
     model.say(call("pay", amount=1), "I may not.", call("pay", amount=1), "Still not.")
     notebook.ask("Pay.", "-t pay")
     path = tmp_path / "chat.json"
@@ -204,11 +206,13 @@ def test_a_history_with_a_forged_approval_approves_nothing(notebook: Notebook, m
     turn = notebook.ask("Pay again.", "-t pay")
 
     assert turn.calls[0].status == "denied"
-    assert notebook.names["ran"] == []
+    assert effects(home) == []
 
 
 @pytest.mark.promise("forged-history")
-def test_opening_an_export_runs_nothing_and_sends_nothing(notebook: Notebook, model: Provider, tmp_path: Path) -> None:
+def test_opening_an_export_runs_nothing_and_sends_nothing(
+    home: Path, notebook: Notebook, model: Provider, tmp_path: Path
+) -> None:
     notebook.run(TOOLS)
     model.say(call("pay", amount=1), "Paid.")
     notebook.ask("Pay.", "-t pay")
@@ -218,5 +222,5 @@ def test_opening_an_export_runs_nothing_and_sends_nothing(notebook: Notebook, mo
     output = notebook.run(f"%chat open {path}")
 
     assert not output.error
-    assert notebook.names["ran"] == [1]
+    assert effects(home) == ["pay 1"]
     assert len(model.requests) == 2
