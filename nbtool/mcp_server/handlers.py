@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from mcp import types
@@ -14,6 +15,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.mcp_server.client_calls import Client, ReportProgress
 from nbtool.mcp_server.content import as_call_result, as_resources, as_tool, refusal, variable_name
+from nbtool.mcp_server.task_results import CallTasks
 
 MAX_CLIENTS = 32
 """Maximum number of clients by name; a further one is refused until the server is started again."""
@@ -49,6 +51,8 @@ class Handlers:
             on_list_resources=self.list_resources,
             on_read_resource=self.read_resource,
         )
+        self.tasks = CallTasks()
+        self.tasks.register(self.server, _name_of)
 
     def stop(self) -> None:
         """Answer the calls under way, and all further ones, that the notebook stopped serving."""
@@ -64,12 +68,16 @@ class Handlers:
         client.refresh(client.chat)
         return types.ListToolsResult(tools=[as_tool(tool) for tool in client.chat.turn_tools().tools().values()])
 
-    async def call_tool(
+    async def call_tool(self, context: ServerRequestContext[Any], params: types.CallToolRequestParams) -> Any:
+        """Run a call; an error of nbtool is a result that says so, and one that takes long may become a task."""
+        return await self.tasks.run(context, _name_of(context), self._call(context, params))
+
+    async def _call(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """Run a call; an error of nbtool is a result that says so."""
         try:
-            answer = await self._client(context).call(params.name, params.arguments or {}, _progress_of(context))
+            report = _progress_of(context, partial(self.tasks.note, asyncio.current_task()))
+            answer = await self._client(context).call(params.name, params.arguments or {}, report)
         except NbtoolError as error:
             return refusal(error)
         return as_call_result(answer)
@@ -101,8 +109,7 @@ class Handlers:
         Raises:
             BadUsage: there are too many clients.
         """
-        info = context.session.client_params.client_info if context.session.client_params else None
-        name = one_line(info.name, MAX_NAME) if info and info.name.strip() else UNNAMED
+        name = _name_of(context)
         with self._lock:
             if name not in self.clients:
                 if len(self.clients) >= MAX_CLIENTS:
@@ -114,12 +121,22 @@ class Handlers:
             return self.clients[name]
 
 
-def _progress_of(context: ServerRequestContext[Any]) -> ReportProgress:
-    """Return a function that forwards the progress of a call to its client; a client that asked for none gets none."""
+def _name_of(context: ServerRequestContext[Any]) -> str:
+    """Return the name that the client of a request gave."""
+    info = context.session.client_params.client_info if context.session.client_params else None
+    return one_line(info.name, MAX_NAME) if info and info.name.strip() else UNNAMED
+
+
+def _progress_of(context: ServerRequestContext[Any], note: Callable[[str], object] = lambda _: None) -> ReportProgress:
+    """Return a function that forwards the progress of a call to its client; a client that asked for none gets none.
+
+    `note` gets the texts, on the loop, as soon as they come.
+    """
     loop = asyncio.get_running_loop()
     steps = 0.0
 
     def report(text: str, fraction: float | None) -> None:
+        loop.call_soon_threadsafe(note, text)
         asyncio.run_coroutine_threadsafe(send(text, fraction), loop)
 
     async def send(text: str, fraction: float | None) -> None:

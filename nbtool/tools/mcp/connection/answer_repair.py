@@ -40,11 +40,12 @@ def repair_answer(method: str, result: Json) -> Json:
     if key := LISTS.get(method):
         return _repair_listing(key, result)
     repair = _REPAIRS.get(method)
-    return repair(result) if repair and not _needs_input(result) else result
+    return repair(result) if repair and not _is_unfinished(result) else result
 
 
-def _needs_input(result: Json) -> bool:
-    return result.get("resultType") == "input_required" or "inputRequests" in result
+def _is_unfinished(result: Json) -> bool:
+    """Whether a server needs input first, or answers a call later, by a task."""
+    return result.get("resultType") in ("input_required", "task") or "inputRequests" in result
 
 
 def _repair_listing(key: str, result: Json) -> Json:

@@ -156,8 +156,10 @@ class Session:
         with exchange() as current:
             try:
                 # not `Client.call_tool`: if a schema has changed, that would list the tools and call again
-                send = partial(client.session.call_tool, tool.name, arguments, progress_callback=on_progress)
-                result = await complete_call(send, answer or self._on_asked)
+                call = partial(client.session.call_tool, tool.name, arguments, progress_callback=on_progress)
+                answer = answer or self._on_asked
+                result = await complete_call(partial(call, allow_claimed=True), answer)
+                result = await _finish(client, result, answer, on_progress)
             except Exception as error:
                 raise self._failure(error, current, is_call=True) from error
         return await asyncio.to_thread(result_value, result, self.spec.name, tool.output_schema)
@@ -211,11 +213,18 @@ class Session:
         from mcp import Client  # noqa: PLC0415 - loaded only if there is a server
 
         from nbtool.tools.mcp.connection.repairing_transport import repairing  # noqa: PLC0415 - the same
+        from nbtool.tools.mcp.connection.task_calls import TaskExtension  # noqa: PLC0415 - the same
 
         opened = await (
             _over_http(self.spec, stack, self._on_refused) if self.spec.url else _on_stdio(self.spec, self._stderr)
         )
-        connect = partial(Client, logging_callback=self._log, elicitation_callback=self._elicit, cache=None)
+        connect = partial(
+            Client,
+            logging_callback=self._log,
+            elicitation_callback=self._elicit,
+            cache=None,
+            extensions=[TaskExtension()],
+        )
         return await stack.enter_async_context(connect(repairing(opened), message_handler=self._notice, mode=mode))
 
     async def _elicit(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - the names of the protocol
@@ -276,6 +285,13 @@ class Session:
         return to_tool_failure(error, self.spec, current, self._stderr, is_call=is_call)
 
 
+async def _finish(client: Client, result: Any, answer: Answer, on_progress: ProgressFnT) -> Any:
+    """Return the result of a call, and wait for it where the call has become a task."""
+    from nbtool.tools.mcp.connection.task_calls import TaskCreated, finish_task  # noqa: PLC0415 - loaded only if there is a server
+
+    return await finish_task(client.session, result, answer, on_progress) if isinstance(result, TaskCreated) else result
+
+
 def _lacks_handshake(error: BaseException) -> bool:
     """Whether a server refused the handshake, as one does that knows the newest protocol alone."""
     from mcp import MCPError  # noqa: PLC0415 - loaded only if there is a server
@@ -330,7 +346,8 @@ def require_mcp() -> None:
         import jsonschema  # type: ignore[import-untyped]  # noqa: F401, PLC0415 - otherwise loaded by the first response
         import mcp  # noqa: F401, PLC0415 - the same
 
-        import nbtool.tools.mcp.connection.failures  # noqa: F401, PLC0415 - the same
+        import nbtool.tools.mcp.connection.failures  # noqa: PLC0415 - the same
+        import nbtool.tools.mcp.connection.task_calls  # noqa: F401, PLC0415 - the same
 
         _keep_off_stderr()
     except ImportError as error:

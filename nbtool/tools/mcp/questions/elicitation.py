@@ -32,7 +32,7 @@ from nbtool.tools.values.sanitize import single_line, strip_controls
 from nbtool.turn_state import Call
 
 if TYPE_CHECKING:
-    from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitRequestParams, ElicitResult
+    from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 MAX_MESSAGE = 4_000
 """Maximum number of characters of a server's question that are shown."""
@@ -84,29 +84,32 @@ def answer_for_call(server: str) -> Answer | None:
     return answer
 
 
-async def complete_call(send: Callable[..., Awaitable[Any]], answer: Answer) -> CallToolResult:
+async def complete_call(send: Callable[..., Awaitable[Any]], answer: Answer) -> Any:
     """Send a call, and again with the answers as long as the server needs input first; nothing is called twice.
+
+    The result is that of the call, or what an extension of the protocol has instead.
 
     https://modelcontextprotocol.io/specification/draft/basic/utilities/input-required
 
     Raises:
         McpFailed: the server needs what nbtool does not give, or too much of it.
     """
-    from mcp.types import CallToolResult, ElicitRequest  # noqa: PLC0415 - loaded only if there is a server
+    from mcp.types import ElicitRequest, InputRequiredResult  # noqa: PLC0415 - loaded only if there is a server
 
     result = await send(allow_input_required=True)
     for _ in range(MAX_INPUT_ROUNDS):
-        if isinstance(result, CallToolResult):
+        if not isinstance(result, InputRequiredResult):
             return result
         requests = result.input_requests or {}
-        if not all(isinstance(request, ElicitRequest) for request in requests.values()):
+        forms = [request for request in requests.values() if isinstance(request, ElicitRequest)]
+        if len(forms) < len(requests):
             raise McpFailed("The MCP server asked for something else than input of a form, which nbtool does not give.")
         if len(requests) > MAX_QUESTIONS or not requests:
             raise McpFailed(
                 f"The MCP server asked {count_of(len(requests), 'question')} at once; "
                 f"1 to {MAX_QUESTIONS} are possible."
             )
-        answers = await asyncio.gather(*(answer(request.params) for request in requests.values()))
+        answers = await asyncio.gather(*(answer(form.params) for form in forms))
         responses = dict(zip(requests, answers, strict=True))
         result = await send(input_responses=responses, request_state=result.request_state, allow_input_required=True)
     raise McpFailed(f"The MCP server asked for input more than {MAX_INPUT_ROUNDS} times in one call.")

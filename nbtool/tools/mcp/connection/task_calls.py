@@ -1,0 +1,180 @@
+"""Calls that a server answers later: the extension Tasks of the protocol as of 2026-07-28.
+
+A server may answer a call with a task, which is asked about until it has a result, fails, or needs input of the person.
+See https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from mcp import MCPError
+from mcp.client.extension import ClientExtension, ResultClaim
+from mcp.types import CallToolResult, ElicitRequest, EmptyResult, Request, RequestParams, Result
+
+from nbtool.errors import McpFailed
+from nbtool.text import count_of, shorten
+from nbtool.tools.mcp.connection.answer_repair import repair_answer
+from nbtool.tools.mcp.questions.elicitation import MAX_INPUT_ROUNDS, MAX_QUESTIONS, Answer
+from nbtool.tools.values.sanitize import single_line
+
+if TYPE_CHECKING:
+    from mcp import ClientSession
+    from mcp.client.extension import ClaimContext
+    from mcp.shared.dispatcher import ProgressFnT
+
+IDENTIFIER = "io.modelcontextprotocol/tasks"
+
+POLL_SECONDS = 1.0
+"""Seconds between two questions about a task, where its server names none."""
+
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 30.0
+"""The least and the most seconds between two questions, whatever the server names."""
+
+CANCEL_SECONDS = 2.0
+"""Seconds for a server to acknowledge that a task is cancelled."""
+
+MAX_STATUS = 500
+"""Maximum length of a server's message about a task, in characters."""
+
+
+class TaskCreated(Result):
+    """The answer to a call that has become a task."""
+
+    result_type: Literal["task"] = "task"
+    task_id: str
+    poll_interval_ms: float | None = None
+    status_message: str | None = None
+
+
+class TaskState(Result):
+    """What a server says of a task; `input_requests` need an answer, `result` or `error` is its end."""
+
+    task_id: str
+    status: Literal["working", "input_required", "completed", "cancelled", "failed"]
+    status_message: str | None = None
+    poll_interval_ms: float | None = None
+    input_requests: dict[str, dict[str, Any]] | None = None
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class _TaskParams(RequestParams):
+    task_id: str
+
+
+class _UpdateParams(_TaskParams):
+    input_responses: dict[str, Any]
+
+
+class _TaskRequest(Request[_TaskParams, Literal["tasks/get", "tasks/cancel"]]):
+    name_param: ClassVar[str | None] = "taskId"
+
+
+class _UpdateRequest(Request[_UpdateParams, Literal["tasks/update"]]):
+    name_param: ClassVar[str | None] = "taskId"
+
+
+class TaskExtension(ClientExtension):
+    """Says to servers that calls may become tasks."""
+
+    identifier = IDENTIFIER
+
+    def claims(self) -> list[ResultClaim[TaskCreated]]:
+        """Return the shape of the answer of a call that has become a task."""
+        return [ResultClaim(result_type="task", model=TaskCreated, resolve=_refuse)]
+
+
+async def _refuse(_: TaskCreated, context: ClaimContext) -> CallToolResult:
+    raise McpFailed(
+        f"The call of {context.tool_name} has become a task, which is finished elsewhere."
+    )  # pragma: no cover
+
+
+async def finish_task(
+    session: ClientSession, created: TaskCreated, answer: Answer, on_progress: ProgressFnT
+) -> CallToolResult:
+    """Ask about a task until it ends, and return the result of its call; a task that is not awaited is cancelled.
+
+    Raises:
+        McpFailed: the task was cancelled by its server, or needs what nbtool does not give.
+        mcp.MCPError: it failed with an error of the server.
+    """
+    try:
+        return await _follow(session, created, answer, on_progress)
+    except BaseException as error:
+        if not isinstance(error, McpFailed | MCPError):
+            await _cancel(session, created.task_id)
+        raise
+
+
+async def _follow(
+    session: ClientSession, created: TaskCreated, answer: Answer, on_progress: ProgressFnT
+) -> CallToolResult:
+    answered: set[str] = set()
+    wait, message, polls = created.poll_interval_ms, created.status_message, 0
+    while True:
+        if message:
+            await on_progress(float(polls), None, shorten(single_line(message), MAX_STATUS))
+        await asyncio.sleep(_seconds(wait))
+        polls += 1
+        params = _TaskParams(task_id=created.task_id)
+        state = await session.send_request(_TaskRequest(method="tasks/get", params=params), TaskState)
+        match state.status:
+            case "completed":
+                return CallToolResult.model_validate(repair_answer("tools/call", state.result or {}))
+            case "failed":
+                raise _failure(state.error or {})
+            case "cancelled":
+                reason = f": {shorten(single_line(state.status_message), MAX_STATUS)}" if state.status_message else "."
+                raise McpFailed(f"The server cancelled the call, which had become a task{reason}")
+            case "input_required":
+                await _give_input(session, state, answer, answered)
+        wait, message = state.poll_interval_ms, state.status_message if state.status_message != message else None
+
+
+async def _give_input(session: ClientSession, state: TaskState, answer: Answer, answered: set[str]) -> None:
+    """Answer the questions of a task that were not answered before; no key is used for two."""
+    requests = {key: request for key, request in (state.input_requests or {}).items() if key not in answered}
+    if not requests:
+        return
+    if len(requests) > MAX_QUESTIONS or len(answered) >= MAX_INPUT_ROUNDS * MAX_QUESTIONS:
+        raise await _refused(session, state, f"The MCP server asked {count_of(len(requests), 'question')} more.")
+    if not all(request.get("method") == "elicitation/create" for request in requests.values()):
+        problem = "The MCP server asked for something else than input of a form, which nbtool does not give."
+        raise await _refused(session, state, problem)
+    forms = [ElicitRequest.model_validate(request) for request in requests.values()]
+    answers = await asyncio.gather(*(answer(form.params) for form in forms))
+    answered.update(requests)
+    responses = {
+        key: result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        for key, result in zip(requests, answers, strict=True)
+    }
+    params = _UpdateParams(task_id=state.task_id, input_responses=responses)
+    await session.send_request(_UpdateRequest(method="tasks/update", params=params), EmptyResult)
+
+
+async def _refused(session: ClientSession, state: TaskState, problem: str) -> McpFailed:
+    """Cancel a task that cannot go on, and return its error."""
+    await _cancel(session, state.task_id)
+    return McpFailed(problem)
+
+
+async def _cancel(session: ClientSession, task_id: str) -> None:
+    """Cancel a task, as far as its server lets us: nobody waits for its result any more."""
+    request = _TaskRequest(method="tasks/cancel", params=_TaskParams(task_id=task_id))
+    with suppress(Exception):
+        await asyncio.wait_for(asyncio.shield(session.send_request(request, EmptyResult)), CANCEL_SECONDS)
+
+
+def _seconds(milliseconds: float | None) -> float:
+    wanted = POLL_SECONDS if milliseconds is None else milliseconds / 1000
+    return min(max(wanted, MIN_POLL_SECONDS), MAX_POLL_SECONDS)
+
+
+def _failure(error: Mapping[str, Any]) -> MCPError:
+    code, message = error.get("code"), error.get("message")
+    return MCPError(code if isinstance(code, int) else -32603, str(message or "the task failed"), error.get("data"))
