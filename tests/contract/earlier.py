@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
@@ -65,7 +64,16 @@ def copy_history(folder: Path, home: Path) -> None:
     shutil.copytree(folder, home, dirs_exist_ok=True)
 
 
+OPEN_LATEST = """
+import re
+from IPython.utils.capture import capture_output
+with capture_output() as captured:
+    get_ipython().run_line_magic("chat", "history chats")
+get_ipython().run_line_magic("chat", "open " + re.findall(r"chat_\\w+", captured.stdout)[0])
+"""
+"""A cell that continues the chat of the earlier kernel."""
+
+
 def open_latest(notebook: Notebook | Kernel) -> None:
     """Continue the chat of the earlier kernel."""
-    found = re.findall(r"chat_\w+", notebook.run("%chat history chats").text)
-    assert not notebook.run(f"%chat open {found[0]}").error
+    assert not notebook.run(OPEN_LATEST).error

@@ -19,8 +19,8 @@ PUBLIC = {
 """The modules whose names a user has; a name of another one is nobody's but nbtool's."""
 
 LIBRARIES = {
-    "IPython", "httpx2", "jupyter_client", "mcp", "nbclient", "nbformat", "numpy", "pandas", "pydantic", "pytest",
-    "traitlets",
+    "IPython", "httpx2", "jupyter_client", "markdown_it", "mcp", "nbclient", "nbformat", "numpy", "pandas", "pydantic",
+    "pytest", "traitlets",
 }  # fmt: skip
 """The packages of others with which the tests act as a person or a program does."""
 

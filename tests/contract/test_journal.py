@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 import threading
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nbtool import tool
-from tests.contract.earlier import ASKING_TOOLS, TOOLS, copy_history, earlier_kernel, effects, open_latest
+from tests.contract.earlier import ASKING_TOOLS, OPEN_LATEST, TOOLS, copy_history, earlier_kernel, effects, open_latest
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, Request, call, simulate
 
@@ -27,19 +28,20 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.promise("written-first")
-def test_a_call_that_starts_is_on_the_disk_before_it_has_an_effect(home: Path, model: Provider) -> None:
+def test_a_call_that_starts_is_in_the_file_before_it_has_an_effect(home: Path, model: Provider, tmp_path: Path) -> None:
     @tool(run="auto")
-    def look() -> str:
-        "Look into the file of the history."
-        seen.append("look-for-me" in text_of(home))
-        return "looked"
+    def copy() -> str:
+        "Copy the history as it is at the start of this call."
+        shutil.copytree(home, tmp_path / "copy")
+        return "copied"
 
-    seen: list[bool] = []
-    model.say(call("look"), "Done.")
+    model.say(call("copy"), "Done.")
 
-    model.chat(tools=[look]).send("look-for-me")
+    model.chat(tools=[copy]).send("look-for-me")
+    shown = earlier_kernel(tmp_path / "copy", model, OPEN_LATEST, "%chat show 1 --whole")
 
-    assert seen == [True]
+    assert "look-for-me" in shown
+    assert re.findall(r"^Call of (\w+):\n([\w ]+)", shown, flags=re.MULTILINE) == [("copy", "outcome unknown ")]
 
 
 @pytest.mark.promise("written-first")

@@ -10,25 +10,62 @@ from typing import Any
 
 import pytest
 
-from nbtool import Approved, tool
+from nbtool import Approved, Chat, Turn, tool
 from nbtool.errors import LimitReached, ReplyTooLarge
 from tests.contract.dialects import Answer
 from tests.contract.simulator import WAIT_SECONDS, Body, Provider, call, held
 from tests.contract.tools import wait_for_end
 
+RECEIVED = "The first half and the s"
+"""What a held reply sends before its gate."""
+
+
+def stop_in_reply(model: Provider, **settings: Any) -> tuple[Chat, Turn]:
+    """Stop a turn once the first half of its reply has been received."""
+    received: list[str] = []
+    has_received = threading.Event()
+
+    class Listener:
+        def on_event(self, context: Any) -> None:
+            received.append(getattr(context.event, "text", ""))
+            if "".join(received) == RECEIVED:
+                has_received.set()
+
+    model.say(held("The first half and the second half."))
+    chat = model.chat(plugins=[Listener()], **settings)
+    turn = chat.start("Tell me.")
+    assert has_received.wait(WAIT_SECONDS), received
+    turn.cancel()
+    return chat, asyncio.run(wait_for_end(turn))
+
 
 @pytest.mark.promise("stops")
 def test_a_stop_in_a_reply_keeps_what_was_received(model: Provider) -> None:
-    reply = held("The first half and the second half.")
-    model.say(reply)
+    _, turn = stop_in_reply(model)
 
-    turn = model.chat().start("Tell me.")
-    reply.wait()
-    turn.cancel()
-    asyncio.run(wait_for_end(turn))
+    assert (turn.status, turn.text) == ("cancelled", RECEIVED)
 
-    assert turn.status == "cancelled"
-    assert "The first half and the second half.".startswith(turn.text)
+
+@pytest.mark.promise("stops")
+@pytest.mark.parametrize("history", ["compact", "native", "results", "text"])
+def test_what_was_received_before_a_stop_is_sent_with_the_next_prompt(model: Provider, history: Any) -> None:
+    chat, _ = stop_in_reply(model, history=history)
+    model.say("Hello.")
+
+    chat.send("Hello?")
+
+    sent = [(message["role"], message["content"]) for message in model.requests[1].json["messages"]]
+    assert sent[1:] == [("assistant", RECEIVED), ("user", "Hello?")]
+
+
+@pytest.mark.promise("stops")
+def test_a_chat_that_sends_no_history_sends_nothing_of_a_stopped_reply(model: Provider) -> None:
+    chat, _ = stop_in_reply(model, history="none")
+    model.say("Hello.")
+
+    chat.send("Hello?")
+
+    assert RECEIVED[:9] not in model.requests[1].text
 
 
 @pytest.mark.promise("stops")
