@@ -31,6 +31,7 @@ from nbtool.magics.notebook.cell_context import CellContext
 from nbtool.magics.notebook.own_magic import MISPLACED
 from nbtool.text import count_of
 from nbtool.tools.calls.traceback import name_files_by
+from nbtool.wire.framing.known_secrets import hide_secrets
 
 if TYPE_CHECKING:
     from nbtool.magics.cell.notebook_session import ServedNotebook
@@ -220,7 +221,7 @@ class KernelChats:
         output = dispatch.run(CommandContext(self, name, is_named=named is not None), args)
         self._report_replaced(name if self.current == current else self.current)
         if output:
-            print(output)  # noqa: T201 - the requested output
+            print(hide_secrets(output))  # noqa: T201 - the requested output, which is saved with the notebook
 
     def _report_replaced(self, name: str) -> None:
         """Print once that a `Chat` of the notebook took the place of a chat of the cells, and how to find that one."""

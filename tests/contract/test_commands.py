@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -47,6 +48,62 @@ def test_a_wrong_flag_is_one_line_and_sends_nothing(notebook: Notebook, model: P
 
 def test_a_misspelt_command_names_the_right_one(notebook: Notebook) -> None:
     assert "status" in notebook.run("%chat statsu").error
+
+
+@pytest.mark.parametrize(
+    ("flags", "meant"),
+    [("--aprove auto", "--approve"), ("--budgt 1", "--budget"), ("--set sytem=Brief", "system"),
+     ("--set max_round=3", "max_rounds")],
+)  # fmt: skip
+def test_a_misspelt_flag_or_setting_of_a_cell_names_the_right_one_and_sends_nothing(
+    notebook: Notebook, model: Provider, flags: str, meant: str
+) -> None:
+    output = notebook.run(f"%%chat {flags}\nHello?")
+
+    assert output.error.startswith("UsageError")
+    assert re.search(rf"Did you mean {meant}\?", output.error)
+    assert len(output.error.splitlines()) == 1
+    assert model.requests == []
+
+
+def test_a_setting_that_does_not_exist_is_refused_with_those_that_do(notebook: Notebook, model: Provider) -> None:
+    output = notebook.run("%%chat --set nonsense=1\nHello?")
+
+    assert all(word in output.error for word in ("UsageError", "nonsense", "max_rounds", "system", "budget"))
+    assert model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("NbTool.modle = 'x'", ("modle", "model")), ("NbTool.nonsense = 'x'", ("nonsense", "NbTool")),
+     ("NbTool.max_rounds = 'many'", ("max_rounds", "int", "many")), ("NbTool.approve = 'auot'", ("approve", "auto"))],
+)  # fmt: skip
+def test_a_wrong_setting_of_the_notebook_is_named_and_changes_nothing(
+    kernel: Kernel, kernel_model: Provider, line: str, words: tuple[str, ...]
+) -> None:
+    before = kernel.run("%chat config").text
+
+    output = kernel.run(f"%config {line}")
+
+    assert [word for word in words if word not in output.text] == []
+    assert kernel.run("%chat config").text == before
+
+
+@pytest.mark.parametrize(
+    ("cell", "meant"),
+    [("Chat('ollama:tiny', sytem='Brief')", "system"),
+     ("Chat('ollama:tiny').send('Hello?', aprover=print)", "approver"),
+     ("Approved(remeber='tool')", "remember"), ("tool(rum='auto')", "run"),
+     ("Chat('ollama:tiny').map(['Hello?'], concurency=2)", "concurrency")],
+)  # fmt: skip
+def test_a_misspelt_keyword_in_python_names_the_right_one_and_sends_nothing(
+    notebook: Notebook, model: Provider, cell: str, meant: str
+) -> None:
+    output = notebook.run(f"from nbtool import Approved, Chat, tool\n{cell}")
+
+    assert output.error.startswith("BadUsage")
+    assert re.search(rf"Did you mean {meant}\?", output.error)
+    assert model.requests == []
 
 
 def test_the_help_of_a_cell_sends_nothing(notebook: Notebook, model: Provider) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import sqlite3
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
@@ -15,7 +17,7 @@ import pytest
 
 from nbtool.errors import BadUsage
 from tests.contract.notebook import Kernel
-from tests.contract.simulator import Provider, Refusal, Request
+from tests.contract.simulator import KEY, Provider, Refusal, Request
 
 FEATURE = "run one prompt over a table, with a progress bar and a *Stop* button"
 FILE_FEATURE = "run a prompt over more rows than fit in memory, and continue after a crash"
@@ -184,3 +186,45 @@ def test_a_pool_of_processes_runs_the_turns_of_a_map(model: Provider) -> None:
         values = chat.map("Is it kind? {text}", ROWS, on=pool, send_key=True, progress=False).values
 
     assert values == ["answer 0", "answer 1", "answer 2", "answer 3"]
+
+
+class ReadPool(ProcessPoolExecutor):
+    """A pool of processes that keeps what is sent to it."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.sent: list[bytes] = []
+
+    def submit(self, work: Any, /, *args: Any, **kwargs: Any) -> Any:
+        self.sent.append(pickle.dumps((work, args, kwargs)))
+        return super().submit(work, *args, **kwargs)
+
+
+@pytest.mark.promise("own-host")
+@pytest.mark.feature(CLUSTER_FEATURE)
+def test_a_key_that_is_written_in_the_chat_is_sent_to_no_pool_unless_the_person_says_so(model: Provider) -> None:
+    model.always(echo)
+
+    with ReadPool() as pool:
+        with pytest.raises(BadUsage, match="send_key=True"):
+            model.chat().map("Is it kind? {text}", ROWS, on=pool, progress=False)
+        assert (pool.sent, model.requests) == ([], [])
+        model.chat().map("Is it kind? {text}", ROWS, on=pool, send_key=True, progress=False)
+
+    assert any(KEY.encode() in content for content in pool.sent)
+
+
+@pytest.mark.promise("own-host")
+@pytest.mark.feature(CLUSTER_FEATURE)
+def test_a_pool_gets_the_command_of_a_key_and_each_worker_runs_it(model: Provider) -> None:
+    model.always(echo)
+    command = [sys.executable, "-c", f"print({KEY[:9]!r} + {KEY[9:]!r})"]
+
+    with ReadPool() as pool:
+        chat = model.chat(api_key=None, key_command=command)
+        values = chat.map("Is it kind? {text}", ROWS, on=pool, progress=False).values
+
+    assert values == ["answer 0", "answer 1", "answer 2", "answer 3"]
+    assert all(f"Bearer {KEY}" in request.everything for request in model.requests)
+    assert pool.sent
+    assert not any(KEY.encode() in content for content in pool.sent)

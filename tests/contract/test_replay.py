@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
-from nbtool import tool
+from nbtool import Approved, tool
 from nbtool.errors import NotRecorded
 from nbtool.plugins import Privacy
+from nbtool.testing import ScriptedApprover
 from tests.contract.notebook import Notebook, process_environment, start_kernel
 from tests.contract.simulator import KEY, MODEL, Provider, call
+from tests.contract.tools import approve
 
 pytest_plugins = ["pytester"]
 
@@ -36,9 +39,11 @@ def price(ticker: str) -> int:
     return 10
 
 
-def recorded(model: Provider, path: Path, **settings: Any) -> Any:
+def recorded(
+    model: Provider, path: Path, *, name: str = MODEL, tools: Sequence[Any] = (price,), **settings: Any
+) -> Any:
     """Make a chat that records to a file and replays from it."""
-    chat = model.chat(tools=[price], **settings)
+    chat = model.chat(name, tools=tools, **settings)
     chat.record(path)
     return chat
 
@@ -59,7 +64,7 @@ def test_a_recorded_turn_is_replayed_without_a_request(model: Provider, tmp_path
 
 
 @pytest.mark.promise("free-replay")
-@pytest.mark.parametrize("change", ["prompt", "system", "options", "history", "tool"])
+@pytest.mark.parametrize("change", ["prompt", "model", "system", "options", "history", "tool"])
 def test_a_turn_whose_inputs_changed_is_sent(model: Provider, tmp_path: Path, change: str) -> None:
     @tool(run="auto", name="price")
     def other_price(ticker: str) -> int:
@@ -69,8 +74,8 @@ def test_a_turn_whose_inputs_changed_is_sent(model: Provider, tmp_path: Path, ch
     model.say("Ten.", "Eleven.", "Twelve.")
     recorded(model, tmp_path / "r.json").send("What does A cost?")
     chat = recorded(
-        model, tmp_path / "r.json", system="Be brief." if change == "system" else "",
-        options={"temperature": 0.5} if change == "options" else {},
+        model, tmp_path / "r.json", name="large" if change == "model" else MODEL,
+        system="Be brief." if change == "system" else "", options={"temperature": 0.5} if change == "options" else {},
     )  # fmt: skip
     if change == "tool":
         chat.tools = model.chat(tools=[other_price]).tools
@@ -80,7 +85,38 @@ def test_a_turn_whose_inputs_changed_is_sent(model: Provider, tmp_path: Path, ch
     turn = chat.send("What does B cost?" if change == "prompt" else "What does A cost?")
 
     assert not turn.replayed
-    assert turn.text in {"Eleven.", "Twelve."}
+    assert turn.text == ("Twelve." if change == "history" else "Eleven.")
+
+
+@pytest.mark.promise("free-replay")
+def test_a_recorded_call_that_was_approved_is_replayed_without_a_question_and_does_not_run(
+    model: Provider, tmp_path: Path, pay: Any, paid: list[Any]
+) -> None:
+    model.say(call("pay", amount=7), "Paid.")
+    recorded(model, tmp_path / "r.json", tools=[pay], approver=approve).send("Pay 7.")
+
+    with ScriptedApprover([]) as person:
+        turn = recorded(model, tmp_path / "r.json", tools=[pay], approver=person).send("Pay 7.")
+
+    assert turn.replayed
+    assert (turn.text, turn.calls[0].status, turn.calls[0].shown) == ("Paid.", "ok", "paid 7")
+    assert (person.questions, paid, len(model.requests)) == ([], [7], 2)
+
+
+@pytest.mark.promise("free-replay")
+@pytest.mark.promise("once")
+def test_a_replay_approves_nothing_that_is_sent_later(
+    model: Provider, tmp_path: Path, pay: Any, paid: list[Any]
+) -> None:
+    model.say(call("pay", amount=7), "Paid.", call("pay", amount=7), "I may not.")
+    remember = Approved(remember="tool")
+    recorded(model, tmp_path / "r.json", tools=[pay], approver=lambda question: remember).send("Pay 7.")
+    chat = recorded(model, tmp_path / "r.json", tools=[pay])
+
+    assert chat.send("Pay 7.").replayed
+    turn = chat.send("Pay 7 again.")
+
+    assert (turn.calls[0].status, paid) == ("denied", [7])
 
 
 @pytest.mark.promise("free-replay")

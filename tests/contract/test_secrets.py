@@ -94,6 +94,36 @@ def test_what_a_key_command_prints_is_not_in_its_error(model: Provider) -> None:
     assert model.requests == []
 
 
+OTHER_KEY = "sk-other-99887766554433"
+"""What looks like a key, and is that of no endpoint of this kernel."""
+
+
+@pytest.mark.promise("no-secret-told")
+def test_a_key_that_a_person_types_in_a_prompt_is_in_no_request_file_or_output(
+    home: Path, notebook: Notebook, model: Provider, tmp_path: Path
+) -> None:
+    model.say("Hello.")
+    notebook.names["lab"] = model.chat()
+
+    turn = notebook.ask(f"My keys are {KEY} and {OTHER_KEY}.", "-c lab")
+    shown = [
+        notebook.output,
+        *(notebook.run(f"%chat -c lab {line}") for line in ("show 1 --whole", "history", "explore --static")),
+    ]
+    shown += [notebook.run(f"%chat -c lab export {kind} {tmp_path / kind}") for kind in ("md", "json", "ipynb", "py")]
+
+    assert [notice.text for notice in turn.notices if "•••" in notice.text]
+    written = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for contents in (
+        [request.text for request in model.requests],
+        [output.everything for output in shown],
+        [content.decode("utf-8", "replace") for content in written.values()],
+    ):
+        assert KEY not in "".join(contents)
+        assert OTHER_KEY in "".join(contents)  # a text like any other: docs/threats.md says so
+    assert any(OTHER_KEY.encode() in content for path, content in written.items() if path.parent == home)
+
+
 def test_the_history_is_a_file_that_only_its_user_can_read(home: Path, model: Provider) -> None:
     model.say("Noted.")
 
@@ -175,10 +205,10 @@ def test_what_looks_like_a_key_and_is_none_of_this_kernel_reaches_the_model(mode
     @tool(run="auto")
     def read() -> str:
         """Read a file."""
-        return "the id is sk-other-99887766554433"
+        return f"the id is {OTHER_KEY}"
 
     model.say(call("read"), "Read.")
     turn = model.chat(tools=[read]).send("What is the id?")
 
-    assert "sk-other-99887766554433" in model.requests[1].text
+    assert OTHER_KEY in model.requests[1].text
     assert not turn.notices

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,12 +17,16 @@ from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.dispatch import COMMANDS
 from nbtool.magics.commands.past_chats.history_source import HistorySource
 from nbtool.magics.commands.turns import show
+from nbtool.secret import Secret
 from nbtool.settings import data_dir
+from nbtool.wire.framing.known_secrets import remember_secrets
 from nbtool.wire.providers.env_file import find_env_file
 from tests.magics.names.test_names_kept import COMMAND_LINES
 from tests.shells import end_shell, new_shell
 
 KEY = "sk-canary-0123456789"
+TYPED_KEY = "sk-typed-9876543210"
+"""A key that an endpoint of this kernel uses, and that the person types in a prompt."""
 
 
 @pytest.fixture
@@ -37,10 +42,14 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     journal.cache_clear()
     shell = new_shell()
     shell.run_line_magic("load_ext", "nbtool")
+    remember_secrets(SimpleNamespace(secrets=[Secret(TYPED_KEY)]))
     yield shell
     end_shell()
     find_env_file.cache_clear()
     journal.cache_clear()
+
+
+PROMPT = f"%%chat\nHello, my key is {TYPED_KEY}"
 
 
 def command_context(shell: Any) -> CommandContext:
@@ -71,6 +80,7 @@ SAVED: dict[str, Callable[[Any], object]] = {
         command_context(shell).chat.tree.active_path[-1].turn._repr_mimebundle_()
     ),
     "the explorer": lambda shell: HistorySource(command_context(shell)).bundle(),
+    "the data of the explorer": lambda shell: HistorySource(command_context(shell)).saved("History", ""),
     "the conversation": lambda shell: whole_conversation.mimebundle(show.conversation_turns(command_context(shell))),
     "the line of loading": printed("%reload_ext nbtool"),
     "a cell": printed("%%chat --set append_turns=true\nHello again"),
@@ -94,23 +104,23 @@ SAVED: dict[str, Callable[[Any], object]] = {
 def test_no_output_of_a_command_reveals_where_the_persons_files_and_keys_are(
     shell: Any, command: str, tmp_path: Path
 ) -> None:
-    assert shell.run_cell("%%chat\nHello").success
+    assert shell.run_cell(PROMPT).success
     lines = [command, *COMMAND_LINES[command]]
     text = json.dumps([printed(f"%chat {line}")(shell) for line in lines], default=str)
 
     assert len(text) > 20
-    for private in (str(tmp_path), "home-of-ada", str(data_dir()), KEY):
+    for private in (str(tmp_path), "home-of-ada", str(data_dir()), KEY, TYPED_KEY, TYPED_KEY[:9]):
         assert private not in text
 
 
 @pytest.mark.promise("no-secret-told")
 @pytest.mark.parametrize("form", SAVED)
 def test_no_output_reveals_where_the_persons_files_and_keys_are(shell: Any, form: str, tmp_path: Path) -> None:
-    assert shell.run_cell("%%chat\nHello").success
+    assert shell.run_cell(PROMPT).success
     text = json.dumps(SAVED[form](shell), default=str)
 
     assert len(text) > 20
-    for private in (str(tmp_path), "home-of-ada", str(data_dir()), KEY):
+    for private in (str(tmp_path), "home-of-ada", str(data_dir()), KEY, TYPED_KEY, TYPED_KEY[:9]):
         assert private not in text
 
 

@@ -28,6 +28,7 @@ from nbtool.blocks.render.document_truncation import fit_document
 from nbtool.blocks.render.mimebundle import turn_data
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import TurnStatus
+from nbtool.wire.framing.known_secrets import hide_secrets
 
 HISTORY_MIME = "application/vnd.nbtool.history+json"
 """The media type of a conversation as data."""
@@ -98,7 +99,7 @@ def _latest(index: Index) -> list[Row]:
 
 
 def _turn(document: Document) -> SavedHistoryTurn:
-    prompt, omitted = truncate(document["head"]["prompt"], PROMPT_LENGTH)
+    prompt, omitted = truncate(hide_secrets(document["head"]["prompt"]), PROMPT_LENGTH)
     saved: Document = json.loads(fit_document(turn_data(document), _json, TURN_LIMIT))
     return {"prompt": prompt + omitted_marker(omitted), "document": saved}
 

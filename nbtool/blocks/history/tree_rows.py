@@ -13,6 +13,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, CallStatus, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Usage
 from nbtool.turn_view import NodeView, TurnView
+from nbtool.wire.framing.known_secrets import hide_secrets
 
 MAX_NODES = 5_000
 """Nodes in an index, the first ones in tree order."""
@@ -65,7 +66,7 @@ def version_row(turn: TurnView) -> Version:
     names = dict.fromkeys(one_line(call.display_name, 64) for call in calls)
     row: Version = {
         "turn_id": turn.turn_id,
-        "said": one_line(turn.prompt.text, MAX_PROMPT_CHARS),
+        "said": prompt_line(turn, MAX_PROMPT_CHARS),
         "status": turn.status,
         "model": one_line(turn.model, 80),
         "started": began.started if began else None,
@@ -93,7 +94,12 @@ def version_row(turn: TurnView) -> Version:
 
 def origin_of(turn: TurnView) -> str:
     """Describe in one line how a turn was derived from another version; empty if it was not."""
-    return one_line(str(turn.difference), 300) if turn.difference is not None else ""
+    return one_line(hide_secrets(str(turn.difference)), 300) if turn.difference is not None else ""
+
+
+def prompt_line(turn: TurnView, limit: int) -> str:
+    """Return the prompt of a turn in one line, without known secrets: lists of turns are saved with the notebook."""
+    return one_line(hide_secrets(turn.prompt.text), limit)
 
 
 def _row(node: NodeView, parent: int, depth: int, *, branches: bool, is_on_line: bool, max_versions: int) -> Row:

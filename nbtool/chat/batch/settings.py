@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
@@ -90,7 +91,9 @@ class MapSettings:
         """
         names = [one.name for one in fields(cls)]
         if unknown := [name for name in options if name not in names]:
-            raise BadUsage(f"chat.map has no option {unknown[0]!r}.", fix=f"Options: {', '.join(names)}.")
+            near = get_close_matches(unknown[0], names, 1)
+            fix = f"Did you mean {near[0]}?" if near else f"Options: {', '.join(names)}."
+            raise BadUsage(f"chat.map has no option {unknown[0]!r}.", fix=fix)
         return cls(**options)
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nbtool.blocks.sanitize import one_line
+from nbtool.blocks.history.tree_rows import prompt_line
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import BRANCH_MARK, Conversation
 from nbtool.chat.conversation.tree import Node
@@ -74,7 +74,7 @@ def branches(chat: Conversation, *, has_ids: bool = False) -> str:
         path = chat.tree.path(end)
         apart = next((node for node in path if node not in line), end)
         mark = "*" if end in line else " "
-        prompt = one_line(apart.turn.prompt.text, MAX_PROMPT) if apart.turn else ""
+        prompt = prompt_line(apart.turn, MAX_PROMPT) if apart.turn else ""
         turns = "turn" if len(path) == 1 else "turns"
         end_id = turn_id(end.turn, has_ids) if end.turn else ""
         rows.append((f"{mark} {BRANCH_MARK}{number}", f"{len(path)} {turns}; {prompt}{end_id}"))
@@ -109,7 +109,7 @@ def _single_word(args: list[str], usage: str, *, may_lack: bool = False) -> str 
 def turn_label(chat: Chat, turn: Turn) -> str:
     """Return the number of a turn, or its id on another branch, and its prompt."""
     number = chat.tree.number_of(turn)
-    prompt = one_line(turn.prompt.text, MAX_PROMPT)
+    prompt = prompt_line(turn, MAX_PROMPT)
     return f"turn {number} ({prompt})" if number else f"{short_id(turn.turn_id)} ({prompt})"
 
 

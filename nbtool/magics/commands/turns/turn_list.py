@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from nbtool.blocks.history.tree_rows import prompt_line
 from nbtool.blocks.labels import TURN_STATUS_WORDS
-from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation.restore import Interrupted
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.turn import Turn
@@ -61,7 +61,7 @@ def _turn_line(number: int, node: Node[Turn], turn: Turn, has_ids: bool) -> str:
         "hidden" if node.hidden else "",
         "pinned" if node.pinned else "",
     ]
-    return "; ".join([*filter(None, marks), one_line(turn.prompt.text, 70)]) + turn_id(turn, has_ids)
+    return "; ".join([*filter(None, marks), prompt_line(turn, 70)]) + turn_id(turn, has_ids)
 
 
 def _calls_without_result(turn: Turn) -> str:
