@@ -1,13 +1,10 @@
 /** The messages between kernel and page: their types, generated from Python, and checks of what arrives. */
 
-import type { Document, KernelMessage, PageMessage, TurnAction } from "./generated";
+import type { Document, KernelMessage, PageMessage } from "./generated";
 
 export type * from "./generated";
 
 export const VERSION = 1 satisfies Document["v"];
-
-/** An action on a turn; a running turn has another message for `bind`, and no other versions to show. */
-export type PageAction = TurnAction | "bind" | "version";
 
 /** A decision of the person. */
 export type Decision = Extract<PageMessage, { digest: string }>;

@@ -517,19 +517,19 @@ test.each(Object.entries(FORGED_PLACES))(
       node,
       content: { widgets: [{ node }], model: { sharedModel } },
     } as unknown as NotebookPanel;
-    const versions = { ...head, versions: 2, turns: ["t1", "t2"] };
+    const versions = { ...head, versions: 2, turns: ["t1", "t2"], undo: true };
 
     const detail = { version: 2, reference: "price_1_result" };
-    for (const action of actionsFor(versions))
+    for (const action of actionsFor({ ...finished(), head: versions }))
       insertActionCell(node, panel, action, versions, detail, () => {});
 
     expect(put).toEqual([
       "%%chat --rerun t",
       "%chat export py --cell t",
-      "%chat undo t",
       "%chat explore t",
-      "%chat bind price_1_result --turn t",
+      "%chat undo t",
       "%chat branch t2 --switch",
+      "%chat bind price_1_result --turn t",
     ]);
   },
 );
@@ -565,7 +565,7 @@ test("a saved turn offers to add each result to the notebook where there is a ke
   await drawn();
   const before = buttons().length;
 
-  page.connection.setActions(actionsFor(head));
+  page.connection.setActions(actionsFor(document));
   await drawn();
   for (const one of buttons()) one.click();
 
@@ -582,7 +582,7 @@ test("the number of the version is shown, with buttons for the others if there i
   await drawn();
   const before = page.el.querySelectorAll(".nb-versions button").length;
 
-  page.connection.setActions(actionsFor(version));
+  page.connection.setActions(actionsFor({ ...finished(), head: version }));
   await drawn();
   for (const button of page.el.querySelectorAll<HTMLButtonElement>(".nb-versions button")) button.click();
 
@@ -592,7 +592,7 @@ test("the number of the version is shown, with buttons for the others if there i
     ["version", 1],
     ["version", 3],
   ]);
-  expect(actionsFor({ ...version, turns: ["t1", "t2"] })).not.toContain("version");
+  expect(actionsFor({ ...finished(), head: { ...version, turns: ["t1", "t2"] } })).not.toContain("version");
   page.close();
 });
 

@@ -240,7 +240,7 @@ class Head(TypedDict):
     prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is `cut` here, how many
     of its seconds it only `waited` for the person, whether its changes to the notebook can be undone, `answer_by`,
     in seconds since the epoch: when what waits is denied, `fixes`, the number of the failed cell that it is about,
-    and `acts`: the actions that the page may offer (see `view.protocol.TurnAction`).
+    and `acts`: the actions that the page may offer (see `view.actions`).
     """
 
     turn_id: str

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
+from nbtool.view.actions import ActionId, actions_at
 from nbtool.view.message_envelope import CLOSED, is_for_widget, validate_content
-from nbtool.view.protocol import CellAction, ExplorerRequest
+from nbtool.view.protocol import ExplorerRequest
 
 MessageKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
 
-CELL_ACTIONS: tuple[CellAction, ...] = get_args(CellAction)
+CELL_ACTIONS = actions_at("explorer", "call", "toolbar", "past")
+"""The actions that the page of an explorer may request."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellRequest:
     """A requested cell: its action, the turn, the first round, and the call."""
 
-    action: CellAction
+    action: ActionId
     turn_id: str = ""
     round: int = 0
     call_id: str = ""
@@ -50,6 +52,8 @@ def parse_message(content: Any, *, nonce: str) -> ExplorerMessage | None:
         return None
     message_id: str = content["id"]
     if message["kind"] == "cell":
+        if message["action"] not in CELL_ACTIONS:
+            return None
         cell = CellRequest(message["action"], message.get("turn", ""), message.get("round", 0), message.get("call", ""))
         return ExplorerMessage("cell", message_id, cell=cell)
     if message["kind"] == "open":

@@ -52,7 +52,7 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
     """Shows the history of one conversation, in its state when the page requests it.
 
     `title` names it, `turn` is opened first (empty: the last one);
-    `acts` are the actions that the page may offer (see `explorer_messages.CellAction`).
+    `acts` are the actions that the page may offer (see `explorer_messages.CELL_ACTIONS`).
     """
 
     _esm = read_asset("explorer.js")
@@ -103,8 +103,8 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
                 self._send_message({"v": VERSION, "kind": "found", "id": message_id, "found": found})
             case "totals":
                 self._send_message({"v": VERSION, "kind": "totals", "id": message_id, "totals": self._history.totals()})
-            case "cell":
-                text = self._history.cell(message.cell or CellRequest("show"))
+            case "cell" if message.cell:
+                text = self._history.cell(message.cell)
                 self._send_message({"v": VERSION, "kind": "cell", "id": message_id, "text": text})
             case "rich":
                 self._send_lazy_module()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import keyword
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
 from nbtool.tools.approval import BY_BUTTON, ApprovalQueue, Approved, Decision, Denied, Released, Withheld
+from nbtool.view.actions import ActionId, actions_at
 from nbtool.view.message_envelope import CLOSED, TURN_ENVELOPE, is_for_widget, validate_content
-from nbtool.view.protocol import PageDecision, PageMessage, TurnAction
+from nbtool.view.protocol import PageDecision, PageMessage
 
 NAME_LIMIT = 100
 """Characters of a name to bind a result to."""
@@ -21,7 +22,8 @@ MessageKind = Literal[
     "rich", "act", "media", "took",
 ]  # fmt: skip
 
-TURN_ACTIONS: tuple[TurnAction, ...] = get_args(TurnAction)
+TURN_ACTIONS = actions_at("live", "served")
+"""The actions that the page of a turn of this kernel may request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class TurnMessage:
     verdict: dict[str, Any] | None = None
     call_id: str = ""
     binding: BindRequest | None = None
-    action: TurnAction | None = None
+    action: ActionId | None = None
     key: str = ""
     notebook: str = ""
     session: str = ""
@@ -66,14 +68,15 @@ def parse_message(content: Any, *, turn_id: str, nonce: str) -> TurnMessage | No
 
 
 def _to_turn_message(message: PageMessage, message_id: str) -> TurnMessage | None:
-    """Return a valid message as a value; None if its name is out of bounds."""
+    """Return a valid message as a value; None if its name is out of bounds, or its action is none of a turn."""
     kind = message["kind"]
     if message["kind"] == "present" or message["kind"] == "hello":
         return TurnMessage(
             kind, message_id, notebook=message.get("notebook") or "", session=message.get("session") or ""
         )
     if message["kind"] == "act":
-        return TurnMessage("act", message_id, action=message["action"])
+        action = message["action"]
+        return TurnMessage("act", message_id, action=action) if action in TURN_ACTIONS else None
     if message["kind"] == "bind":
         name = message.get("name") or ""
         binding = BindRequest(message["call_id"], name, message.get("replace") or False)

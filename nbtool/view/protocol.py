@@ -14,6 +14,7 @@ from typing_extensions import TypedDict  # pydantic requires this one before Pyt
 
 from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
 from nbtool.blocks.protocol import Document, Patch
+from nbtool.view.actions import ActionId
 from nbtool.view.message_fields import (
     MAX_ROUND,
     QUERY_LIMIT,
@@ -27,16 +28,6 @@ from nbtool.view.message_fields import (
     Reason,
     SessionId,
 )
-
-TurnAction = Literal["rerun", "edit", "code", "explore", "undo"]
-"""An action on a whole turn: a cell is inserted below and not run."""
-
-CellAction = Literal[
-    "rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on", "export"
-]
-"""What a cell can do: rerun a turn, edit its prompt, run its tools again, resume it, switch to it, branch from it,
-show it, write its calls as code, bind a call's result, continue a past chat, or export the chat."""
-
 
 # --- from the page of a turn ----------------------------------------------------------------------------------
 
@@ -64,10 +55,10 @@ class Greeting(TypedDict):
 
 
 class ActRequest(TypedDict):
-    """An action on the turn."""
+    """An action on the turn: its cell is inserted below and not run."""
 
     kind: Literal["act"]
-    action: TurnAction
+    action: ActionId
 
 
 class StopCallRequest(TypedDict):
@@ -270,7 +261,7 @@ class CellRequestData(TypedDict):
     """A request of a cell; `round` is its first round, `call` the id of its call."""
 
     kind: Literal["cell"]
-    action: CellAction
+    action: ActionId
     turn: NotRequired[OptionalId]
     round: NotRequired[Annotated[int, Field(ge=0, le=MAX_ROUND)]]
     call: NotRequired[OptionalId]

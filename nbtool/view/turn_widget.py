@@ -21,12 +21,13 @@ from nbtool.blocks.render.static_html import COLLAPSED_QUESTION
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.threads.loop import run_sync
+from nbtool.view.actions import ActionId
 from nbtool.view.assets import read_asset
 from nbtool.view.lazy_module import load_lazy_module
 from nbtool.view.live_widget import LiveWidget
 from nbtool.view.page_messages import BindRequest, TurnMessage, parse_message
 from nbtool.view.patch_batching import PatchQueue, Throttle, encode_patch
-from nbtool.view.protocol import BoundMessage, DecidedMessage, TurnAction
+from nbtool.view.protocol import BoundMessage, DecidedMessage
 from nbtool.view.saved_form import Build
 
 
@@ -60,7 +61,7 @@ class TurnWidget(LiveWidget):
         stop: Callable[[], object],
         stop_call: Callable[[str], object] = lambda _: None,
         bind: Callable[[BindRequest], str] | None = None,
-        run_action: Callable[[TurnAction], str] | None = None,
+        run_action: Callable[[ActionId], str] | None = None,
         on_shown: Callable[[str], object] = lambda _: None,
         transcript: Transcript | None = None,
         first_block: int = 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from nbtool.blocks import confusables, labels
 from nbtool.events import WHOLE_RESULT
+from nbtool.view.actions import ACTIONS, ANSWER_KEYS, ANSWERS, REASON_HINTS
 
 FOLDER = Path(__file__).parents[2] / "js" / "src" / "text"
 IS_RECORDING = bool(os.environ.get("NBTOOL_RECORD"))  # read now: each test has an environment of its own
@@ -32,6 +34,14 @@ PAGE_DATA: dict[str, dict[str, Any]] = {
         "costUnknown": labels.COST_UNKNOWN,
         "toolsNotPriced": labels.TOOLS_NOT_PRICED,
         "wholeResult": WHOLE_RESULT.format(name="{name}"),
+    },
+    "actions.json": {
+        "actions": {
+            action: {field: value for field, value in asdict(row).items() if value} for action, row in ACTIONS.items()
+        },
+        "answers": {kind: [asdict(answer) for answer in pair] for kind, pair in ANSWERS.items()},
+        "answerKeys": ANSWER_KEYS,
+        "reasonHints": REASON_HINTS,
     },
     "confusables.json": {
         "foreignScripts": confusables.FOREIGN_SCRIPTS,

@@ -215,7 +215,7 @@ def test_cells_are_inserted_moved_and_deleted_and_undo_takes_all_of_it_back(lab:
     turn = chat_output(notebook)
     expect(turn).to_contain_text("Undone: took back 1 inserted, 1 moved, 1 deleted cells.")
     expect(turn.get_by_role("button", name="Rerun")).to_be_visible()
-    expect(turn.get_by_role("button", name="Restore")).to_have_count(0)
+    expect(turn.get_by_role("button", name="Undo")).to_have_count(0)
     expect(turn).not_to_contain_text("takes this back")
 
 
@@ -419,7 +419,7 @@ def test_restore_puts_back_the_names_that_a_turn_changed(
     notebook.run_cell(2)
     notebook.wait_output(2, "False True .")
 
-    notebook.output(1).get_by_role("button", name="Restore").click()
+    notebook.output(1).get_by_role("button", name="Undo").click()
     notebook.wait_output(1, "Undone: put back kept. Removed added.")
     screenshot(notebook.page, f"cells-restore-{theme}")
     notebook.run_cell(2)

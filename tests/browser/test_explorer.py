@@ -172,7 +172,7 @@ def test_the_explorer_can_be_seen(lab: Lab, theme: Literal["light", "dark"]) -> 
     pane = found.get_by_role("article", name="Turn")
     screenshot(found, f"explorer-turn-{theme}")
     pane.locator("details.nb-call").first.locator("summary").first.click()
-    found.get_by_role("button", name="As code").first.click()
+    found.get_by_role("button", name="To code").first.click()
     screenshot(found, f"explorer-call-{theme}")
     found.get_by_role("button", name="Close").click()
     found.get_by_role("searchbox").fill("answer to question 77")

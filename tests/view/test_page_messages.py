@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbtool.view.actions import ActionId
 from nbtool.view.message_fields import REASON_LIMIT, TEXT_LIMIT
 from nbtool.view.page_messages import NAME_LIMIT, TURN_ACTIONS, BindRequest, TurnMessage, parse_message
-from nbtool.view.protocol import TurnAction
 
 DIGEST = "sha256:0f"
 
@@ -75,7 +75,7 @@ def test_a_call_to_stop_without_a_valid_id_is_dropped(said: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("action", TURN_ACTIONS)
-def test_what_is_to_be_done_with_a_turn_is_accepted(action: TurnAction) -> None:
+def test_what_is_to_be_done_with_a_turn_is_accepted(action: ActionId) -> None:
     assert parse_content(message("act", action=action)) == TurnMessage("act", "p-1", action=action)
 
 

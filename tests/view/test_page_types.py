@@ -13,7 +13,7 @@ from nbtool.blocks import protocol as document
 from nbtool.blocks.history import protocol as history
 from nbtool.blocks.render import whole_conversation
 from nbtool.events import calls, turn
-from nbtool.view import map_messages, message_fields, notebook_messages, saved_turn_messages
+from nbtool.view import actions, map_messages, message_fields, notebook_messages, saved_turn_messages
 from nbtool.view import protocol as messages
 from tests.view.page_types import page_types
 
@@ -26,6 +26,7 @@ MODULES = [
     history,
     whole_conversation,
     message_fields,
+    actions,
     messages,
     saved_turn_messages,
     notebook_messages,

@@ -25,14 +25,14 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Media, Usage, user
+from nbtool.view.actions import ActionId
 from nbtool.view.assets import STATIC
 from nbtool.view.lazy_module import MAX_LAZY_BYTES, load_lazy_module
 from nbtool.view.page_messages import BindRequest
-from nbtool.view.protocol import TurnAction
 from nbtool.view.turn_widget import TurnWidget
 from tests.samples import PNG
 
-BUNDLE_LIMIT = 21_500
+BUNDLE_LIMIT = 21_800
 """Bytes of the page's script and style sheet, gzipped."""
 
 
@@ -62,7 +62,7 @@ class Page:
         self.stops = 0
         self.stopped_calls: list[str] = []
         self.buffers: list[bytes] = []
-        self.acts: list[TurnAction] = []
+        self.acts: list[ActionId] = []
         self._posted: list[Callable[[], None]] = []
         self._refuse = refuse
         self._count = 0
@@ -96,7 +96,7 @@ class Page:
     def _stop(self) -> None:
         self.stops += 1
 
-    def _act(self, act: TurnAction) -> str:
+    def _act(self, act: ActionId) -> str:
         if self._refuse:
             raise BadUsage("This turn has no tool calls.")
         self.acts.append(act)

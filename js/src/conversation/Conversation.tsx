@@ -2,6 +2,7 @@ import { Component, createRef, type JSX } from "preact";
 import type { ModelChoice } from "../generated";
 import { cellRunner } from "../kernel/cellRunner";
 import { escapeInvisible, plural, singleLine } from "../text/format";
+import { actionText } from "../views/actions";
 import { InsertedCellNotice } from "../views/InsertedCell";
 import { KEY_PROPS } from "../views/notebookKeys";
 import { Turn } from "../views/Turn";
@@ -50,10 +51,10 @@ export class Conversation extends Component<{ client: ConversationClient }> {
               <button
                 type="button"
                 class="nb-text-button"
-                title="A cell below writes the chat to a Markdown file (or json, ipynb, code)"
+                title={actionText("export").title}
                 onClick={client.insertExport}
               >
-                Export
+                {actionText("export").name}
               </button>
               <button type="button" class="nb-text-button" onClick={client.refresh}>
                 Refresh

@@ -2,7 +2,7 @@
 import type { ModelChoice } from "../generated";
 import { createClient, INITIAL_STATE, type ClientState as Known } from "../kernel/client";
 import type { Model } from "../model";
-import { type Document, isDocument, type PageAction } from "../protocol";
+import { type ActionId, type Document, isDocument } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 
 /** A prompt and its turn. */
@@ -41,7 +41,7 @@ export interface ConversationClient {
 interface Turn {
   prompt: string;
   document: Document;
-  cells: Partial<Record<PageAction, string>>;
+  cells: Partial<Record<ActionId, string>>;
 }
 
 /** Create the client of one view, until the signal is aborted. */
@@ -59,7 +59,7 @@ export function createConversationClient(model: Model, signal: AbortSignal): Con
   );
 
   function toSavedTurn({ prompt, document, cells }: Turn): SavedTurn {
-    const act = (action: PageAction): void => {
+    const act = (action: ActionId): void => {
       const text = cells[action];
       if (text) insertCell(text);
     };

@@ -1,6 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
-import type { Block, CallBlock } from "../protocol";
+import type { ActionId, Block, CallBlock } from "../protocol";
 import { longArguments } from "../text/argumentLines";
+import { actionsAt, actionText } from "../views/actions";
 import { CallLine } from "../views/Call";
 import { LazyView } from "../views/LazyView";
 import { MediaList } from "../views/MediaList";
@@ -9,7 +10,7 @@ import { Reply } from "../views/Reply";
 import { Thinking } from "../views/Thinking";
 import { LongText } from "../views/text/AppendOnlyText";
 import type { ExplorerClient } from "./client";
-import { ActionButton, type CellAction } from "./TurnCommands";
+import { ActionButton } from "./TurnCommands";
 
 interface StepProps {
   block: Block;
@@ -94,16 +95,29 @@ class StepCall extends Component<StepCallProps, { isOpen: boolean }> {
 
   #renderActions(): JSX.Element {
     const { block, client, turn } = this.props;
-    const button = (action: CellAction, label: string, round: number, call = ""): JSX.Element | false =>
-      client.actions.includes(action) && (
-        <ActionButton label={label} press={() => client.requestCell({ action, turn, round, call })} />
-      );
+    const isFitting: Partial<Record<ActionId, boolean>> = {
+      code: block.state === "ok",
+      bind: block.reference !== "",
+    };
+    const round = block.round + 1;
     return (
       <div class="nb-row nb-x-actions">
-        {button("execute", `Run round ${block.round} again`, block.round)}
-        {button("rerun", `Ask again from round ${block.round + 1}`, block.round + 1)}
-        {block.state === "ok" && button("code", "As code", 0, block.call_id)}
-        {block.reference !== "" && button("bind", "Bind the result", 0, block.call_id)}
+        {actionsAt("call").map((action) => {
+          const { name, title } = actionText(action, round);
+          const press = (): void =>
+            client.requestCell({
+              action,
+              turn,
+              call: block.call_id,
+              ...(action === "rerun_from" && { round }),
+            });
+          return (
+            client.actions.includes(action) &&
+            isFitting[action] !== false && (
+              <ActionButton key={action} label={name} title={title} press={press} />
+            )
+          );
+        })}
       </div>
     );
   }

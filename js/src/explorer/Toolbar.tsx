@@ -1,6 +1,7 @@
 /** The explorer's toolbar: search, filters and tabs. */
 import type { JSX } from "preact";
 import { formatCost, plural, turnSeconds } from "../text/format";
+import { actionText } from "../views/actions";
 import { countTurnsWithOmittedTools, type Filter, filterOptions, isFiltered } from "./listRows";
 import type { Index } from "./protocol";
 
@@ -67,13 +68,8 @@ export function Toolbar({
         {index ? countText(index, filter, matches) : "Loading"}
       </span>
       {exportChat && (
-        <button
-          type="button"
-          class="nb-text-button"
-          title="A cell below writes the chat to a Markdown file (or json, ipynb, code)"
-          onClick={exportChat}
-        >
-          Export
+        <button type="button" class="nb-text-button" title={actionText("export").title} onClick={exportChat}>
+          {actionText("export").name}
         </button>
       )}
       {refresh ? (

@@ -1,48 +1,45 @@
 import type { JSX } from "preact";
-import type { TurnStatus } from "../protocol";
+import type { Document } from "../protocol";
+import { actionsAt, actionText, isPossible } from "../views/actions";
 import type { ExplorerClient } from "./client";
-import type { CellAction } from "./protocol";
-
-export type { CellAction } from "./protocol";
 
 interface TurnActionsProps {
   client: ExplorerClient;
-  turn: string;
-  status: TurnStatus;
+  document: Document;
   compare: () => void;
 }
 
 /** What can be done with a turn: each writes a cell that does it, and none runs. */
-export function TurnActions({ client, turn, status, compare }: TurnActionsProps): JSX.Element {
-  const hasEnded = status !== "running" && status !== "waiting" && status !== "parked";
-  const offers: [CellAction, string, boolean][] = [
-    ["go_on", "Continue this chat", true],
-    ["rerun", "Rerun", hasEnded],
-    ["edit", "Edit prompt", hasEnded],
-    ["execute", "Re-execute", hasEnded],
-    ["resume", "Resume", hasEnded && status !== "completed"],
-    ["switch", "Switch to this turn", true],
-    ["branch", "Branch from here", true],
-    ["code", "As code", hasEnded],
-  ];
+export function TurnActions({ client, document, compare }: TurnActionsProps): JSX.Element {
+  const turn = document.head.turn_id;
+  const offered = actionsAt("explorer", "past").filter(
+    (action) => client.actions.includes(action) && isPossible(action, document),
+  );
   return (
     <div class="nb-row nb-x-actions">
-      {offers.map(
-        ([action, label, fits]) =>
-          fits &&
-          client.actions.includes(action) && (
-            <ActionButton key={action} label={label} press={() => client.requestCell({ action, turn })} />
-          ),
-      )}
+      {offered.map((action) => (
+        <ActionButton
+          key={action}
+          label={actionText(action).name}
+          title={actionText(action).title}
+          press={() => client.requestCell({ action, turn })}
+        />
+      ))}
       <ActionButton label="Compare with…" press={compare} />
     </div>
   );
 }
 
+interface ActionButtonProps {
+  label: string;
+  title?: string;
+  press: () => void;
+}
+
 /** A small button that runs an action. */
-export function ActionButton({ label, press }: { label: string; press: () => void }): JSX.Element {
+export function ActionButton({ label, title, press }: ActionButtonProps): JSX.Element {
   return (
-    <button type="button" class="nb-button nb-x-action" onClick={press}>
+    <button type="button" class="nb-button nb-x-action" title={title} onClick={press}>
       {label}
     </button>
   );

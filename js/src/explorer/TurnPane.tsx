@@ -114,12 +114,7 @@ export class TurnPane extends Component<PaneProps, State> {
             />
           )}
           {detail.made && <p class="nb-muted nb-prewrap">{detail.made}</p>}
-          <TurnActions
-            client={client}
-            turn={turn}
-            status={document.head.status}
-            compare={() => compare(turn)}
-          />
+          <TurnActions client={client} document={document} compare={() => compare(turn)} />
         </header>
         {!client.isSaved && (
           <>

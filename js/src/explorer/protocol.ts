@@ -4,7 +4,6 @@ import type { Answer, CellRequestData } from "../generated";
 
 export type {
   Answer,
-  CellAction,
   Detail,
   ExplorerRequest,
   Index,

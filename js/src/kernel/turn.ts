@@ -4,12 +4,12 @@ import { insertOrShow } from "../notebook/insertCell";
 import { notebookOf } from "../notebook/notebookModel";
 import { showAgain } from "../notebook/restore";
 import {
+  type ActionId,
   type Decision,
   type Document,
   isDocument,
   isKernelMessage,
   type KernelMessage,
-  type PageAction,
   type PageMessage,
 } from "../protocol";
 import { apply, decodePatch } from "../store";
@@ -58,7 +58,7 @@ export interface Connection {
   /** Bind the result of a call to a name in the notebook; its state is in `requests` under `bindRequestKey`. */
   bind(callId: string, name: string, replace: boolean): void;
   /** Request an action on the turn: a cell, which is inserted below where the page can, or another version. */
-  runAction(action: PageAction, version?: number, reference?: string): void;
+  runAction(action: ActionId, version?: number, reference?: string): void;
   /** Sends the turn again in its own cell. Missing where the page cannot. */
   readonly resend?: Resend | undefined;
   /** Insert a code block of the reply as a cell, which does not run. Missing where the page cannot. */

@@ -1,7 +1,9 @@
 /** The buttons of a saved turn in JupyterLab: which there are, and the cells that they insert. */
+
 import type { InsertedCell } from "../notebook/insertCell";
-import { type Head, type PageAction, VERSION } from "../protocol";
+import { type ActionId, type Document, type Head, VERSION } from "../protocol";
 import type { OfflineConnection } from "../saved/offline";
+import { ACTIONS, actionsAt, isPossible } from "../views/actions";
 import { requestFromKernel } from "./kernelRequest";
 import type { CellWidget, IopubMessage, NotebookPanel, NotebookTracker } from "./types";
 
@@ -14,40 +16,15 @@ interface ActionDetail {
 /** A variable that a call's result is kept in: one word of a command line, also in a forged turn. */
 const VARIABLE = /^[\p{L}_][\p{L}\p{N}_]{0,99}$/u;
 
-/** The input for a cell: its first words, the turn, the prompt in the turn's cell, a version, a call's result. */
-interface CellContext {
-  cell: string;
-  line: string;
-  head: Head;
-  prompt: string | undefined;
-  version: number | undefined;
-  reference: string | undefined;
-}
-
 /** The beginning of a turn's id, which commands take for the whole; any other text is unchanged. As `short_id` of nbtool/messages.py. */
 function shortId(id: string): string {
   return id.replace(/^([a-z]+_[0-9a-f]{8})[0-9a-f]{12}$/, "$1");
 }
 
-/** The cells for the actions on a saved turn. They are inserted below the turn's cell and never run. */
-const ACTION_CELLS: Record<PageAction, (of: CellContext) => string | undefined> = {
-  rerun: ({ cell, head }) => `${cell} --rerun ${shortId(head.turn_id)}`,
-  edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${shortId(head.turn_id)}\n${prompt}`,
-  code: ({ line, head }) => `${line} export py --cell ${shortId(head.turn_id)}`,
-  undo: ({ line, head }) => `${line} undo ${shortId(head.turn_id)}`,
-  explore: ({ line, head }) => `${line} explore ${shortId(head.turn_id)}`,
-  bind: ({ line, head, reference = "" }) =>
-    VARIABLE.test(reference) ? `${line} bind ${reference} --turn ${shortId(head.turn_id)}` : undefined,
-  version: ({ line, head, version = 0 }) => {
-    const turn = head.turns?.[version - 1];
-    return turn && `${line} branch ${shortId(turn)} --switch`;
-  },
-};
-
-/** Return the actions of a saved turn with a running kernel; `version` only if all its versions are listed. */
-export function actionsFor(head: Head): PageAction[] {
-  const actions = Object.keys(ACTION_CELLS) as PageAction[];
-  return actions.filter((action) => action !== "version" || head.turns?.length === head.versions);
+/** Return the actions of a saved turn with a running kernel. */
+export function actionsFor(document: Document): ActionId[] {
+  const actions = actionsAt("saved", "saved_versions", "saved_call");
+  return actions.filter((action) => isPossible(action, document));
 }
 
 /** Return the notebook that contains an element. */
@@ -65,7 +42,7 @@ export function isAlive(panel: NotebookPanel | undefined): boolean {
 export async function insertActionCell(
   node: Node,
   panel: NotebookPanel | undefined,
-  action: PageAction,
+  action: ActionId,
   head: Head,
   detail: ActionDetail,
   showOutcome: OfflineConnection["showOutcome"],
@@ -208,12 +185,26 @@ const CHAT_CELL = /^%%(chat|nbchat)(?:[ \t][^\n]*)?\n([\s\S]*)$/;
  * A magic name set in ipython_config.py is not known here, so `chat` is used instead.
  */
 function cellFor(
-  action: PageAction,
+  action: ActionId,
   head: Head,
   prompted: string,
-  { version, reference }: ActionDetail,
+  { version = 0, reference = "" }: ActionDetail,
 ): string | undefined {
   const [, magic = "chat", prompt] = CHAT_CELL.exec(prompted) ?? [];
-  const line = `%${magic}${head.chat ? ` -c ${head.chat}` : ""}`;
-  return ACTION_CELLS[action]({ cell: `%${line}`, line, head, prompt, version, reference });
+  const turn = head.turns?.[version - 1];
+  const words: Record<string, string | undefined> = {
+    chat: `${magic}${head.chat ? ` -c ${head.chat}` : ""}`,
+    turn: shortId(head.turn_id),
+    prompt,
+    other: turn && shortId(turn),
+    reference: VARIABLE.test(reference) ? reference : undefined,
+  };
+  return fill(ACTIONS[action].cell ?? "", words);
+}
+
+/** Fill in the words of a cell; undefined where it lacks one. */
+function fill(cell: string, words: Record<string, string | undefined>): string | undefined {
+  const names = [...cell.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  if (!names.every((name) => words[name])) return undefined;
+  return cell.replace(/\{(\w+)\}/g, (_, name: string) => words[name] ?? "");
 }

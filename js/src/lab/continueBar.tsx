@@ -2,6 +2,7 @@
 import { Component, type JSX, render } from "preact";
 import { type SavedTurnAnswer, VERSION } from "../protocol";
 import { plural } from "../text/format";
+import { actionText } from "../views/actions";
 import { InlineCode } from "../views/text/InlineCode";
 import { findPanel, isAlive } from "./actions";
 import { isCommandCell } from "./chatSyntax";
@@ -117,7 +118,7 @@ class Bar extends Component<BarProps, BarState> {
           {choice === "open" && (
             <>
               <button type="button" class="nb-button nb-primary" onClick={this.#continue}>
-                Continue
+                {actionText("go_on").name}
               </button>
               <button
                 type="button"

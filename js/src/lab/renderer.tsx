@@ -2,7 +2,7 @@
 import { render } from "preact";
 import type { Resend } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
-import type { Document, PageAction } from "../protocol";
+import type { ActionId, Document } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 import { parseSavedTurn, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
@@ -119,7 +119,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
     /** Run an action in place if the kernel knows nbtool, else by a cell below. */
     async #runAction(
       turn: OfflineConnection,
-      action: PageAction,
+      action: ActionId,
       version?: number,
       reference?: string,
     ): Promise<void> {
@@ -198,8 +198,8 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
     }
 
     #updateActions = (): void => {
-      const head = this.#turn?.state().document.head;
-      this.#turn?.setActions(head?.turn_id && isAlive(this.#panel) ? actionsFor(head) : []);
+      const document = this.#turn?.state().document;
+      this.#turn?.setActions(document?.head.turn_id && isAlive(this.#panel) ? actionsFor(document) : []);
     };
   } as unknown as RendererClass;
 }

@@ -1,12 +1,6 @@
 /** The actions of a saved turn that its kernel answers: the code of its calls, what it changed, and its other versions. */
 import type { InsertedCell } from "../notebook/insertCell";
-import {
-  type Head,
-  type PageAction,
-  type SavedTurnAnswer,
-  type SavedTurnRequest,
-  VERSION,
-} from "../protocol";
+import { type ActionId, type Head, type SavedTurnAnswer, type SavedTurnRequest, VERSION } from "../protocol";
 import { TURN_MIME } from "../saved/parse";
 import { cellIndex, insertCell } from "./actions";
 import type { NotebookPanel } from "./types";
@@ -16,7 +10,7 @@ const VARIABLE = /^[\p{L}_][\p{L}\p{N}_]{0,99}$/u;
 
 /** Return what is requested from the kernel for an action; undefined for one that is a cell. */
 export function requestFor(
-  action: PageAction,
+  action: ActionId,
   head: Head,
   version = 0,
   reference = "",

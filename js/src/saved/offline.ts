@@ -1,12 +1,12 @@
 /** The connection of a saved turn, which has no kernel, in the form that the views need. */
 import type { Connection, TurnState } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
-import type { Document, PageAction } from "../protocol";
+import type { ActionId, Document } from "../protocol";
 
 /** The connection of a turn without a kernel, in the form that the views need. */
 export interface OfflineConnection extends Connection {
   /** Say what can be done with the turn now: nothing, where no kernel is. */
-  setActions(actions: readonly PageAction[]): void;
+  setActions(actions: readonly ActionId[]): void;
   /**
    * Show what an action did; null removes it. With `instead`, only while that is still shown: another action may have
    * followed, or the person closed it.

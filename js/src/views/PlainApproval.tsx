@@ -4,6 +4,7 @@ import type { Decision } from "../protocol";
 import { longArguments } from "../text/argumentLines";
 import { escapeConfusables } from "../text/confusables";
 import { escapeInvisible, plural, singleLine } from "../text/format";
+import { answersTo, REASON_HINTS } from "./approval/answers";
 import {
   ARM_MS,
   cardClass,
@@ -99,7 +100,7 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
       this.setState({ tooEarly: armed ? "" : digest });
       if (armed) decide(decision);
     };
-    const labels = GATE_LABELS[gate];
+    const { yes, no } = answersTo(call.question);
     return (
       <>
         <Remarks question={call.question} />
@@ -120,9 +121,9 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
             title={armed ? undefined : NOT_ARMED}
             aria-disabled={!armed || undefined}
             disabled={isLocked || !isReadable || hasImages || call.question.is_form}
-            onClick={() => send({ kind: gate === "run" ? "approve" : "release", digest })}
+            onClick={() => send({ kind: yes.kind, digest } as Decision)}
           >
-            {labels.yes}
+            {yes.label}
           </button>
           <button
             type="button"
@@ -130,11 +131,9 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
             title={armed ? undefined : NOT_ARMED}
             aria-disabled={!armed || undefined}
             disabled={isLocked}
-            onClick={() =>
-              send({ kind: gate === "run" ? "deny" : "withhold", digest, ...(reason && { reason }) })
-            }
+            onClick={() => send({ kind: no.kind, digest, ...(reason && { reason }) } as Decision)}
           >
-            {labels.no}
+            {no.label}
           </button>
           {!isReadable && (
             <button
@@ -149,8 +148,8 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
             class="nb-reason"
             data-digest={digest}
             maxLength={4000}
-            placeholder={labels.reason}
-            aria-label={labels.reason}
+            placeholder={REASON_HINTS[gate]}
+            aria-label={REASON_HINTS[gate]}
             value={reason ?? ""}
             onInput={({ currentTarget }) => {
               drafts.reasons.set(digest, currentTarget.value);
@@ -165,9 +164,3 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
     );
   }
 }
-
-/** The words of each gate. */
-export const GATE_LABELS = {
-  run: { yes: "Approve", no: "Deny", reason: "Reason, if you deny" },
-  result: { yes: "Release", no: "Withhold", reason: "Reason, if you withhold" },
-};

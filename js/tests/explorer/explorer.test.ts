@@ -445,11 +445,9 @@ test("a call offers what can be done with it, from its own round on", async () =
   call.dispatchEvent(new Event("toggle"));
   await drawn();
 
-  await press(call, "Run round 1 again");
-  expect(kernel.of("cell").at(-1)).toMatchObject({ action: "execute", round: 1 });
-  await press(call, "Ask again from round 2");
-  expect(kernel.of("cell").at(-1)).toMatchObject({ action: "rerun", round: 2 });
-  await press(call, "Bind the result");
+  await press(call, "Rerun from round 2");
+  expect(kernel.of("cell").at(-1)).toMatchObject({ action: "rerun_from", round: 2 });
+  await press(call, "Add to notebook");
   expect(kernel.of("cell").at(-1)).toMatchObject({ action: "bind", call: expect.stringMatching(/^call_p/) });
 });
 
@@ -459,7 +457,7 @@ test("a past chat offers nothing but to go on with it", async () => {
   await open(el, 5);
   const labels = [...el.querySelectorAll(".nb-x-action")].map((one) => one.textContent);
 
-  expect(labels).toEqual(["Continue this chat", "Compare with…"]);
+  expect(labels).toEqual(["Continue", "Compare with…"]);
 });
 
 test("a kernel that does not answer is shown as busy, and an unrequested answer is ignored", async () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import explorer from "../../src/explorer/index";
 import type { Answer, Detail, Index, Totals } from "../../src/explorer/protocol";
+import { actionsAt } from "../../src/views/actions";
 import { drawn } from "../page";
 
 interface Recorded {
@@ -25,7 +26,7 @@ export class Kernel {
   index: Index = RECORDED.index;
   turns: Detail[] = RECORDED.turns;
   found: string[] = [];
-  acts = ["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind"];
+  acts: string[] = actionsAt("explorer", "call", "toolbar");
   cell = "%%chat --rerun";
   /** The turn that is to be open first. */
   turn = "";

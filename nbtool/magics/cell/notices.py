@@ -47,7 +47,7 @@ def after_start(notices: Iterable[str], feed: Callable[[Event], None]) -> Callab
 
 def changes_notice(changes: TurnChanges, turn: Turn, cells: CellSource) -> str:
     """Return what a turn did to the names and cells of the notebook, and the command that takes it back."""
-    command = cells.turn_command("undo", turn)
+    command = cells.action("undo", turn)
     return f"{changes.describe()}. {changes.describe_undo(f'`{command}`')}"
 
 

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import Literal
 
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.ids import is_id, short_id
 from nbtool.text import shorten
+from nbtool.view.actions import ACTIONS, ActionId
 
 MAX_SHOWN = 60
 """Characters of what is no id that an error shows."""
-
-CODE, SWITCH = "export py --cell", "branch {turn} --switch"
-"""The commands that write the calls of a turn as a cell, and that go on from a version."""
-
-RerunKind = Literal["rerun", "edit", "execute", "resume"]
-
-_HOW: dict[RerunKind, str] = {"execute": ":tools", "resume": ":resume"}
-"""What follows the turn of `--rerun`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,32 +33,35 @@ class CellSource:
         return f"%{self.line()}"
 
     def line(self, words: str = "") -> str:
-        """Return a `%chat` line.
+        """Return a `%chat` line; raises as `action`."""
+        return _checked(f"%{self._chat_words}{words and f' {words}'}")
+
+    def action(self, action: ActionId, turn: Turn | None = None, **words: object) -> str:
+        """Return the cell that does an action of the table, on a turn or with other words that it takes.
 
         Raises:
             BadUsage: a name or id in it contains a line break, or is like a flag; they may come from a forged history.
         """
+        line, _, prompt = ACTIONS[action].cell.partition("\n")
+        named = {"turn": id_word(turn.turn_id)} if turn else {}
+        line = _checked(line.format(chat=self._chat_words, **named, **words))
+        return f"{line}\n{escape_invisible(turn.prompt.text)}" if prompt and turn else line
+
+    @property
+    def _chat_words(self) -> str:
+        """The name of the magic, with the chat unless it is the main one."""
         if self.chat.startswith("-"):
             raise BadUsage(
                 f"The chat {shorten(self.chat, MAX_SHOWN)!r} cannot be named in a cell: it reads like a flag."
             )
-        chat = "" if self.chat == "main" else f" -c {shlex.quote(self.chat)}"
-        line = f"%{self.magic}{chat}{words and f' {words}'}"
-        if not line.isprintable():
-            raise BadUsage("This cannot be written as one line.", fix="Remove the line break or control character.")
-        return line
+        return self.magic if self.chat == "main" else f"{self.magic} -c {shlex.quote(self.chat)}"
 
-    def turn_command(self, command: str, turn: Turn) -> str:
-        """Return the line of a command about the turn, `{turn}` in it or at its end; raises as `id_word`."""
-        word = id_word(turn.turn_id)
-        return self.line(command.format(turn=word) if "{turn}" in command else f"{command} {word}")
 
-    def rerun_cell(self, kind: RerunKind, turn: Turn, *, from_round: int = 0) -> str:
-        """Return the cell that repeats the turn: unchanged, edited, with its tools run again, or resumed."""
-        how = f":{from_round}" if kind == "rerun" and from_round > 1 else _HOW.get(kind, "")
-        flag = "--edit" if kind == "edit" else "--rerun"
-        prompt = f"\n{escape_invisible(turn.prompt.text)}" if kind == "edit" else ""
-        return f"%{self.line(f'{flag} {id_word(turn.turn_id)}{how}')}{prompt}"
+def _checked(line: str) -> str:
+    """Return a line of a cell; raises BadUsage if it would be more than one."""
+    if not line.isprintable():
+        raise BadUsage("This cannot be written as one line.", fix="Remove the line break or control character.")
+    return line
 
 
 def id_word(id_: str) -> str:

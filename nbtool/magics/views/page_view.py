@@ -27,12 +27,12 @@ from nbtool.magics.views.pageless_views import OutputView
 from nbtool.magics.views.shown_turns import ShownTurn, shown_turns
 from nbtool.threads.loop import background_loop, run_sync
 from nbtool.turn_place import REMOVED_SECONDS
-from nbtool.view.page_messages import TURN_ACTIONS, decide_by_click
+from nbtool.view.actions import ActionId, actions_at
+from nbtool.view.page_messages import decide_by_click
 
 if TYPE_CHECKING:
     from nbtool.chat.turn import Turn
     from nbtool.messages import Media
-    from nbtool.view.protocol import TurnAction
     from nbtool.view.turn_widget import TurnWidget
 
 PARKED = "Waiting for you; other cells can run."
@@ -45,9 +45,6 @@ NOTHING = {"text/html": "", "text/plain": ""}
 
 REDRAW_SECONDS = 10.0
 """Seconds in which a page that shows the notebook draws an output, also where it is busy."""
-
-SERVED_ACTIONS = ("code", "explore")
-"""What can be done with the turn of a client, which no model can repeat."""
 
 
 class WidgetView(OutputView):
@@ -74,7 +71,7 @@ class WidgetView(OutputView):
         self._shell, self._kernel, self._turn, self._chat, self._names = shell, shell.kernel, turn, chat, shell.user_ns
         self._cells, self._is_introduced = cells or CellSource(), False
         self._link = PageLink(shell.kernel, on_rerun=on_rerun)
-        self._acts = list(TURN_ACTIONS if place is None else SERVED_ACTIONS)
+        self._acts = list(actions_at("live" if place is None else "served"))
         self._is_parked = False
         self._above: dict[str, Any] = {}
         self._copy: Any = None
@@ -246,15 +243,11 @@ class WidgetView(OutputView):
             widget.embed_lazy_module()  # the page may not be able to request it
         return widget
 
-    def _cell_source(self, action: TurnAction) -> str:
+    def _cell_source(self, action: ActionId) -> str:
         """Return the source of the cell that the page requests."""
-        match action:
-            case "code":
-                return turn_code(self._turn, self._chat, self._names).text
-            case "explore" | "undo":
-                return self._cells.turn_command(action, self._turn)
-            case _:
-                return self._cells.rerun_cell(action, self._turn)
+        if action == "code":
+            return turn_code(self._turn, self._chat, self._names).text
+        return self._cells.action(action, self._turn)
 
     async def _switch_to(self, card: TurnWidget) -> None:
         self._widget = card

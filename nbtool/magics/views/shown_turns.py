@@ -15,7 +15,7 @@ from nbtool.blocks.protocol import Document, NoticeBlock
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
-from nbtool.magics.notebook.inserted_cell import SWITCH, CellSource
+from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.turn_output import version_fields
 
 MAX_SHOWN = 64
@@ -37,7 +37,7 @@ class ShownTurn:
         """Show the turn as it is now."""
         document = self.transcript.document()
         if has_left:
-            document = _with_notice(document, LEFT.format(command=self.cells.turn_command(SWITCH, self.turn)))
+            document = _with_notice(document, LEFT.format(command=self.cells.action("switch", self.turn)))
         self.handle.update(turn_mimebundle(document, self.transcript.media), raw=True)
 
 

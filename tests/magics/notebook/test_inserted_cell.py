@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import get_args
 
 import pytest
 
@@ -17,9 +16,10 @@ from nbtool.events import TurnStarted
 from nbtool.ids import short_id
 from nbtool.magics.flags.flag_parser import parse
 from nbtool.magics.flags.flag_table import cell_parser
-from nbtool.magics.notebook.inserted_cell import SWITCH, CellSource, RerunKind, model_option
+from nbtool.magics.notebook.inserted_cell import CellSource, model_option
 from nbtool.messages import user
 from nbtool.testing import ScriptedWire
+from nbtool.view.actions import ACTIONS
 from nbtool.view.saved_turn_messages import parse_request
 
 
@@ -33,18 +33,21 @@ def test_each_action_is_the_cell_that_a_person_would_write() -> None:
     turn = Chat(wire=ScriptedWire(["Hello."])).send("Say hello.\nBriefly.")
     cells, others, id_ = CellSource(), CellSource("a b"), short_id(turn.turn_id)
 
-    assert cells.rerun_cell("rerun", turn) == f"%%chat --rerun {id_}"
-    assert cells.rerun_cell("rerun", turn, from_round=2) == f"%%chat --rerun {id_}:2"
-    assert cells.rerun_cell("resume", turn, from_round=2) == f"%%chat --rerun {id_}:resume"
-    assert others.rerun_cell("edit", turn) == f"%%chat -c 'a b' --edit {id_}\nSay hello.\nBriefly."
-    assert shlex.split(others.turn_command(SWITCH, turn)) == ["%chat", "-c", "a b", "branch", id_, "--switch"]
+    assert cells.action("rerun", turn) == f"%%chat --rerun {id_}"
+    assert cells.action("rerun_from", turn, round=2) == f"%%chat --rerun {id_}:2"
+    assert cells.action("resume", turn) == f"%%chat --rerun {id_}:resume"
+    assert others.action("edit", turn) == f"%%chat -c 'a b' --edit {id_}\nSay hello.\nBriefly."
+    assert shlex.split(others.action("switch", turn)) == ["%chat", "-c", "a b", "branch", id_, "--switch"]
 
 
 def test_nothing_hides_in_a_prompt_that_is_written_into_a_cell() -> None:
     turn = Chat(wire=ScriptedWire(["Hello."])).send("abc\u202edef")
 
-    assert CellSource().rerun_cell("edit", turn).endswith("abc\\u{202e}def")
+    assert CellSource().action("edit", turn).endswith("abc\\u{202e}def")
 
+
+WORDS = {"round": 2, "reference": "price_1", "other": "turn_2"}
+ON_A_TURN = [action for action, row in ACTIONS.items() if "{turn}" in row.cell]
 
 SECOND_LINES = ["x\n%run evil.py", "x\r!touch evil", "x\u2028%run evil.py", "x\0y", "x\x1b[2J"]
 
@@ -55,11 +58,9 @@ def test_no_id_and_no_name_of_a_forged_history_begins_a_second_line(forged: str)
     turn = Chat(wire=ScriptedWire(["Hello."])).send("Hello.")
     turn.turn_id = forged
 
-    for action in get_args(RerunKind):
+    for action in ON_A_TURN:
         with pytest.raises(BadUsage, match="one line"):
-            CellSource().rerun_cell(action, turn)
-    with pytest.raises(BadUsage, match="one line"):
-        CellSource().turn_command("code", turn)
+            CellSource().action(action, turn, **WORDS)
     with pytest.raises(BadUsage, match="one line"):
         CellSource().line(f"bind {shlex.quote(forged)}")
     with pytest.raises(BadUsage, match="one line"):
@@ -74,11 +75,9 @@ FLAGS = ["-q", "--approve", "--approve=auto", "-", "--", "-v x", "a b", "", "x" 
 def test_an_id_of_a_forged_turn_is_no_flag_of_a_cell(forged: str) -> None:
     turn = Turn(user("Hi"), "practice:fast", turn_id=forged)
 
-    for kind in get_args(RerunKind):
+    for action in ON_A_TURN:
         with pytest.raises(BadUsage, match="is not an id"):
-            CellSource().rerun_cell(kind, turn)
-    with pytest.raises(BadUsage, match="is not an id"):
-        CellSource().turn_command("switch", turn)
+            CellSource().action(action, turn, **WORDS)
 
 
 @pytest.mark.promise("forged-history")

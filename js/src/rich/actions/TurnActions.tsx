@@ -1,38 +1,15 @@
 import { Component, type JSX } from "preact";
 import { isLive } from "../../kernel/turn";
-import type { Document, Head, TurnAction } from "../../protocol";
+import type { ActionId, Document, Head } from "../../protocol";
 import { formatCost, plural } from "../../text/format";
-import { pendingCalls } from "../../views/approval/pending";
+import { ACTIONS, actionsAt, actionText, isPossible } from "../../views/actions";
 import { Copy } from "../../views/Copy";
 import type { LazyViews } from "../../views/LazyView";
 import { EditPrompt } from "./EditPrompt";
 import { footerDetails, footerFacts } from "./facts";
 
-/** What a button is called, and what it does: with the page's help in place, and else by a cell below. */
-interface ActionLabel {
-  name: string;
-  help: string;
-  inPlace?: string;
-}
-
-const ACTION_LABELS: Record<TurnAction, ActionLabel> = {
-  rerun: {
-    name: "Rerun",
-    help: "Rerun: a cell below asks the same again",
-    inPlace: "Rerun: sends the prompt again from its cell, as a new version. {cost} Alt: as a cell below",
-  },
-  edit: {
-    name: "Edit prompt",
-    help: "Edit prompt: a cell below with the prompt, to be changed and run",
-    inPlace: "Edit prompt: a box to change it here and send it. {cost} Alt: as a cell below",
-  },
-  code: { name: "To code", help: "To code: a cell below with the calls as Python code" },
-  explore: { name: "Explore", help: "Explore: this turn in the history, in a cell below" },
-  undo: {
-    name: "Restore",
-    help: "Restore: put back what this turn changed in the notebook, where you have not changed it since",
-  },
-};
+/** Where turns have buttons in their footer. */
+const FOOTER_PLACES = ["live", "served", "saved", "conversation"] as const;
 
 type Props = LazyViews["actions"];
 
@@ -58,7 +35,7 @@ export class TurnActions extends Component<Props, State> {
     if (!sent?.isSent) this.props.runAction(action);
   }
 
-  #press(action: TurnAction, { altKey }: MouseEvent): void {
+  #press(action: ActionId, { altKey }: MouseEvent): void {
     const { resend, runAction } = this.props;
     const prompt = altKey ? undefined : resend?.prompt();
     if (prompt === undefined) runAction(action);
@@ -82,7 +59,8 @@ export class TurnActions extends Component<Props, State> {
             </Copy>
           )}
           {offeredActions(document).map((action) => {
-            const { name, help, inPlace } = ACTION_LABELS[action];
+            const { name, title } = actionText(action);
+            const inPlace = ACTIONS[action].in_place;
             return (
               <button
                 key={action}
@@ -90,7 +68,11 @@ export class TurnActions extends Component<Props, State> {
                 class="nb-text-button"
                 aria-label={name}
                 aria-expanded={action === "edit" && resend ? edited !== null : undefined}
-                title={resend && inPlace ? inPlace.replace("{cost}", repeatCost(document.head)) : help}
+                title={
+                  resend && inPlace
+                    ? `${name}: ${inPlace.replace("{cost}", repeatCost(document.head))}`
+                    : title
+                }
                 onClick={(event) => this.#press(action, event)}
               >
                 <span class={`nb-icon nb-icon-${action}`} />
@@ -118,15 +100,11 @@ function repeatCost({ usage, calls }: Head): string {
   return `${last && `The last time took ${last}.`}${again}`.trim();
 }
 
-/** The possible actions on the turn: none while it runs or waits; one without calls has no code, and one without changes nothing to restore. */
-function offeredActions(document: Document): (keyof typeof ACTION_LABELS)[] {
-  const { head, blocks } = document;
-  if (isLive(document) || pendingCalls(document).length) return [];
-  const hasCalls = blocks.some(({ kind }) => kind === "call");
-  const actions = Object.keys(ACTION_LABELS) as (keyof typeof ACTION_LABELS)[];
-  return actions.filter(
-    (action) =>
-      head.acts?.includes(action) && (action !== "code" || hasCalls) && (action !== "undo" || head.undo),
+/** The actions that the kernel offers for the turn and that are possible now. */
+function offeredActions(document: Document): ActionId[] {
+  const { acts = [] } = document.head;
+  return actionsAt(...FOOTER_PLACES).filter(
+    (action) => acts.includes(action) && isPossible(action, document),
   );
 }
 
@@ -152,11 +130,7 @@ function Versions({
           class="nb-text-button"
           aria-label={name}
           aria-disabled={isEnd}
-          title={
-            isEnd
-              ? "There is no other version here"
-              : `${name}: it is shown here, and the chat goes on from it`
-          }
+          title={isEnd ? "There is no other version here" : `${name}: ${ACTIONS.version.help}`}
           onClick={() => !isEnd && runAction("version", other)}
         >
           {sign}

@@ -2,6 +2,7 @@ import { Component, createRef, type JSX } from "preact";
 import type { RequestState } from "../../kernel/turn";
 import type { CallBlock } from "../../protocol";
 import { singleLine } from "../../text/format";
+import { actionText } from "../../views/actions";
 
 /** A Python name; the kernel checks it again, including keywords. */
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
@@ -81,12 +82,13 @@ export class BindResult extends Component<Props, State> {
 
 /** The button at the right of a call's row that makes its result a variable of the notebook. */
 export function AddButton({ reference, onClick }: { reference: string; onClick: () => void }): JSX.Element {
+  const { name, title } = actionText("bind");
   return (
     <button
       type="button"
       class="nb-text-button nb-side-button"
-      aria-label="Add to notebook"
-      title={`Add to notebook: a variable for this result (${singleLine(reference, 80)})`}
+      aria-label={name}
+      title={`${title} (${singleLine(reference, 80)})`}
       onClick={onClick}
     >
       <span class="nb-icon nb-icon-add" />

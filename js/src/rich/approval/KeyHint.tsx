@@ -1,9 +1,11 @@
 /** The keys of a question and the hint that shows them. */
 import type { JSX } from "preact";
+import { APPROVE_KEYS, DENY_KEYS } from "../../views/approval/answers";
 
-/** The keys of a question, as in `aria-keyshortcuts`; Cmd counts as Ctrl. */
-export const APPROVE_KEYS = "Control+Enter";
-export const DENY_KEYS = "Control+Shift+Enter";
+/** Keys as a person reads them. */
+export function keysText(keys: string): string {
+  return keys.replace("Control", "Ctrl");
+}
 
 /**
  * The keys of a question, visible where the focus is in it; its room is always kept, so that no button moves. Screen readers
@@ -13,7 +15,7 @@ export function KeyHint({ yes, no, where = "" }: KeyHintProps): JSX.Element {
   return (
     <p class="nb-muted nb-keys" aria-hidden="true">
       {where && `${where}: `}
-      <kbd>Ctrl+Enter</kbd> {yes} · <kbd>Ctrl+Shift+Enter</kbd> {no}
+      <kbd>{keysText(APPROVE_KEYS)}</kbd> {yes} · <kbd>{keysText(DENY_KEYS)}</kbd> {no}
     </p>
   );
 }

@@ -2,6 +2,7 @@ import { Component, createRef, type JSX } from "preact";
 import type { TurnState } from "../../kernel/turn";
 import type { Decision } from "../../protocol";
 import { parseObject, plural, singleLine } from "../../text/format";
+import { APPROVE_KEYS, answersTo, DENY_KEYS, REASON_HINTS } from "../../views/approval/answers";
 import {
   decisionStatus,
   isDisabled,
@@ -15,14 +16,13 @@ import {
 import { Remarks } from "../../views/approval/Remarks";
 import { CallSummary } from "../../views/approval/Sentence";
 import { MediaList } from "../../views/MediaList";
-import { GATE_LABELS } from "../../views/PlainApproval";
 import { InlineCode } from "../../views/text/InlineCode";
 import { Effect } from "./Diff";
 import { approveMessage, type Draft, denyMessage, isEdited, isReadable } from "./drafts";
-import { APPROVE_KEYS, DENY_KEYS, KeyHint } from "./KeyHint";
+import { KeyHint, keysText } from "./KeyHint";
 import { Body, contentSize, Edit } from "./QuestionBody";
 import { REMEMBER_LABELS, rememberChoices, rememberWarning } from "./remember";
-import { canOpen, labelsOf, openSignIn, SignInAddress } from "./SignIn";
+import { canOpen, openSignIn, SignInAddress } from "./SignIn";
 
 /** Why a card looks like a warning: the author of the tool, nbtool itself or the policy of the administrator wants it so. */
 const WHY_SENSITIVE = "Sensitive: you are asked every time, and no decision is remembered.";
@@ -140,7 +140,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
   render(): JSX.Element {
     const { call, draft, state, isArmed, isCompact, isOneOfSeveral } = this.props;
     const { digest, gate, is_form, tool } = call.question;
-    const labels = labelsOf(call.question);
+    const { yes, no } = answersTo(call.question);
     const readable = isReadable(call, draft);
     const status =
       (!isCorrected(digest, state, draft) && decisionStatus(digest, state)) ||
@@ -170,8 +170,8 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
           {!isCompact && (
             <KeyHint
               where={isOneOfSeveral ? "This call" : ""}
-              yes={labels.yes.toLowerCase()}
-              no={labels.no.toLowerCase()}
+              yes={yes.label.toLowerCase()}
+              no={no.label.toLowerCase()}
             />
           )}
         </div>
@@ -214,34 +214,34 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
   #renderButtons(readable: boolean): JSX.Element {
     const { call, draft, state, isArmed, isCompact } = this.props;
     const { digest, is_form } = call.question;
-    const labels = labelsOf(call.question);
-    const primary = draft.reason ? labels.no : labels.yes;
-    const buttonClass = (label: string): string =>
-      label === primary && !isCompact ? "nb-button nb-primary" : "nb-button";
+    const { yes, no } = answersTo(call.question);
+    const primary = draft.reason ? no : yes;
+    const buttonClass = (answer: typeof yes): string =>
+      answer === primary && !isCompact ? "nb-button nb-primary" : "nb-button";
     return (
       <div class="nb-row">
         <button
           type="button"
-          class={buttonClass(labels.yes)}
-          title={isArmed ? `${labels.yes} (Ctrl+Enter)` : NOT_ARMED}
+          class={buttonClass(yes)}
+          title={isArmed ? `${yes.label} (${keysText(APPROVE_KEYS)})` : NOT_ARMED}
           aria-keyshortcuts={APPROVE_KEYS}
           disabled={!this.#canApprove()}
           aria-disabled={!isArmed || undefined}
           onClick={this.#approve}
         >
-          {labels.yes}
+          {yes.label}
           {isEdited(call, draft) ? !is_form && " as edited" : REMEMBER_LABELS[draft.remember]}
         </button>
         <button
           type="button"
-          class={buttonClass(labels.no)}
-          title={isArmed ? `${labels.no} (Ctrl+Shift+Enter, or Enter in the reason)` : NOT_ARMED}
+          class={buttonClass(no)}
+          title={isArmed ? `${no.label} (${keysText(DENY_KEYS)}, or Enter in the reason)` : NOT_ARMED}
           aria-keyshortcuts={DENY_KEYS}
           disabled={isDisabled(digest, state)}
           aria-disabled={!isArmed || undefined}
           onClick={this.#deny}
         >
-          {labels.no}
+          {no.label}
         </button>
         {isCompact ? (
           <button
@@ -263,7 +263,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
   #renderFields(readable: boolean): JSX.Element | null {
     const { call, draft, change } = this.props;
     const { gate, can_remember, can_remember_call, digest, is_form, shown, sign_in, tool } = call.question;
-    const { reason } = GATE_LABELS[gate];
+    const reason = REASON_HINTS[gate];
     const canRemember = gate === "run" && can_remember;
     const edited = isEdited(call, draft);
     if (sign_in !== undefined) return null;

@@ -3,36 +3,27 @@ import type { JSX } from "preact";
 import type { QuestionData } from "../../protocol";
 import { escapeConfusables } from "../../text/confusables";
 import { escapeInvisible } from "../../text/format";
+import { answersTo } from "../../views/approval/answers";
 import type { PendingCall } from "../../views/approval/pending";
-import { GATE_LABELS } from "../../views/PlainApproval";
-
-/** The words of a form of a server. */
-const FORM_LABELS = { yes: "Send", no: "Decline" };
-
-/** The words of the question about a page. */
-const SIGN_IN_LABELS = { yes: "Open sign-in page", no: "Do not sign in" };
 
 /** The hosts to which plain HTTP is no risk: this machine. */
 const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
-/** The words of the two decisions about a question. */
-export function labelsOf({ gate, is_form, sign_in }: QuestionData): { yes: string; no: string } {
-  if (sign_in !== undefined) return SIGN_IN_LABELS;
-  return is_form ? FORM_LABELS : GATE_LABELS[gate];
-}
-
 /** What a button does with all of several questions. */
 export function verbFor(calls: PendingCall[], which: "yes" | "no"): string {
-  const verbs = new Set(calls.map(({ question }) => GATE_LABELS[question.gate][which]));
-  return [...verbs].map((verb, at) => (at ? verb.toLowerCase() : verb)).join(" or ");
+  return names(calls, which)
+    .join(" or ")
+    .replace(/(?<= or )./g, (first) => first.toLowerCase());
 }
 
 /** What the keys do, whichever question has the focus. */
 export function decisionNames(calls: PendingCall[]): { yes: string; no: string } {
-  const labels = calls.map(({ question }) => labelsOf(question));
-  const names = (which: "yes" | "no"): string =>
-    [...new Set(labels.map((label) => label[which].toLowerCase()))].join(" or ");
-  return { yes: names("yes"), no: names("no") };
+  const joined = (which: "yes" | "no"): string => names(calls, which).join(" or ").toLowerCase();
+  return { yes: joined("yes"), no: joined("no") };
+}
+
+function names(calls: PendingCall[], which: "yes" | "no"): string[] {
+  return [...new Set(calls.map(({ question }) => answersTo(question)[which].label))];
 }
 
 /** An address that may be opened, in the parts of its text; null for any other. */

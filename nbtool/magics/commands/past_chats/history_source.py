@@ -23,15 +23,10 @@ from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext
-from nbtool.magics.notebook.inserted_cell import SWITCH, id_word
+from nbtool.magics.notebook.inserted_cell import id_word
 from nbtool.magics.notebook.turn_code import turn_code
-from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
-
-LIVE_ACTIONS = tuple(action for action in CELL_ACTIONS if action != "go_on")
-"""The cell actions for a conversation of this kernel."""
-
-JOURNAL_ACTIONS = ("go_on",)
-"""The cell actions for a past conversation: it has to be continued first."""
+from nbtool.view.actions import ActionId, actions_at
+from nbtool.view.explorer_messages import CellRequest
 
 
 class HistorySource:
@@ -48,9 +43,9 @@ class HistorySource:
         return self._context.chat.tree if self._tree is None else self._tree
 
     @property
-    def actions(self) -> tuple[str, ...]:
-        """The cell actions that are available."""
-        return JOURNAL_ACTIONS if self.chat_id else LIVE_ACTIONS
+    def actions(self) -> tuple[ActionId, ...]:
+        """The actions that are available; a past conversation has to be continued first."""
+        return actions_at("past") if self.chat_id else actions_at("explorer", "call", "toolbar")
 
     def index(self) -> Index:
         """Return the tree as rows, and the totals of its active line."""
@@ -85,9 +80,9 @@ class HistorySource:
         if request.action not in self.actions:
             raise BadUsage("This is a past chat.", fix=f"`%chat open {short_id(self.chat_id)}` continues it.")
         if request.action == "go_on":
-            return self._context.cells.line(f"open {id_word(self.chat_id)}")
+            return self._context.cells.action("go_on", past=id_word(self.chat_id))
         if request.action == "export":
-            return self._context.cells.line("export md")
+            return self._context.cells.action("export")
         return self._cell_for(request, self._turn(request.turn_id))
 
     def bundle(self) -> dict[str, str]:
@@ -101,18 +96,14 @@ class HistorySource:
 
     def _cell_for(self, request: CellRequest, turn: Turn) -> str:
         match request.action:
-            case "rerun" | "execute" | "resume" | "edit":
-                return self._context.cells.rerun_cell(request.action, turn, from_round=request.round)
             case "code":
                 names = self._context.kernel.shell.user_ns
                 return turn_code(turn, self._context.chat, names, request.call_id).text
             case "bind":
-                reference = self._reference(turn, request.call_id)
-                return self._context.cells.line(f"bind {shlex.quote(reference)}")
-            case "switch":
-                return self._context.cells.turn_command(SWITCH, turn)
-            case _:
-                return self._context.cells.turn_command(request.action, turn)
+                reference = shlex.quote(self._reference(turn, request.call_id))
+                return self._context.cells.action("bind", turn, reference=reference)
+            case action:
+                return self._context.cells.action(action, turn, round=max(request.round, 1))
 
     def _reference(self, turn: Turn, call_id: str) -> str:
         for call in turn.calls:

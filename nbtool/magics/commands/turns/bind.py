@@ -14,7 +14,7 @@ from nbtool.magics.names.continued_chat import called_and_absent, steps
 from nbtool.magics.names.earlier_names import Needs
 from nbtool.magics.names.recorded_result import recorded_result
 from nbtool.magics.names.result_binding import bind_reference, bind_value
-from nbtool.magics.notebook.inserted_cell import CODE, CellSource
+from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.text import with_article
 from nbtool.tools.variables.references import Reference, parse
 from nbtool.turn_state import Call
@@ -85,7 +85,7 @@ def _call_of_lost_result(chat: Chat, name: str, turn_id: str) -> tuple[Turn, Cal
 
 def _compute_again(context: CommandContext, turn: Turn) -> str:
     """Return the steps that compute the results of a turn of an earlier kernel again."""
-    command = context.cells.turn_command(CODE, turn)
+    command = context.cells.action("code", turn)
     code = f"`{command}` writes the calls of its turn as a cell; run that to compute it again."
     absent = called_and_absent(context.chat, turn, context.kernel.shell.user_ns)
     return steps(Needs(frozenset(absent)), code.removesuffix(".")) if absent else code

@@ -18,8 +18,9 @@ from nbtool.magics.commands.context import CommandContext, describe_empty, find_
 from nbtool.magics.commands.past_chats.reopen import read_turn
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.kernel.cell_messages import has_front_end
-from nbtool.magics.notebook.inserted_cell import CODE, CellSource
+from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.turn_output import earlier_turn_bundle, host_fields, saved_turn_bundle
+from nbtool.view.actions import actions_at
 
 
 def show(context: CommandContext, args: list[str]) -> str:
@@ -90,8 +91,4 @@ def _bytes(context: CommandContext, turn_id: str, key: str) -> bytes | None:
 
 
 def _cells(turn: Turn, cells: CellSource) -> dict[str, str]:
-    return {
-        "edit": cells.rerun_cell("edit", turn),
-        "rerun": cells.rerun_cell("rerun", turn),
-        "code": cells.turn_command(CODE, turn),
-    }
+    return {action: cells.action(action, turn) for action in actions_at("conversation")}

@@ -49,7 +49,7 @@ def undo_turn(context: CommandContext, turn: Turn, *, replace: bool = False) -> 
 
 def undo_command(context: CommandContext, turn: Turn) -> str:
     """Return the line that undoes what a turn changed."""
-    return CellSource(context.name, context.kernel.magic).turn_command("undo", turn)
+    return CellSource(context.name, context.kernel.magic).action("undo", turn)
 
 
 def _last_changing(context: CommandContext, chat: Chat) -> Turn | None:

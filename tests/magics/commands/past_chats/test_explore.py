@@ -74,14 +74,14 @@ def test_what_acts_is_a_cell_with_the_words_of_the_magics(chat_shell: Any) -> No
         return history.cell(CellRequest(action, turn.turn_id, **more))
 
     assert cell("rerun") == f"%%chat --rerun {turn_id}"
-    assert cell("rerun", round=2) == f"%%chat --rerun {turn_id}:2"
-    assert cell("execute", round=1) == f"%%chat --rerun {turn_id}:tools"
+    assert cell("rerun_from", round=2) == f"%%chat --rerun {turn_id}:2"
+    assert cell("execute") == f"%%chat --rerun {turn_id}:tools"
     assert cell("edit") == f"%%chat --edit {turn_id}\nDouble four."
     assert cell("export") == "%chat export md"
     assert cell("switch") == f"%chat branch {turn_id} --switch"
     assert "double(4)" in cell("code") or "double(n=4)" in cell("code")
     assert cell("code", call_id=turn.calls[0].call_id).count("= double(") == 1
-    assert cell("bind", call_id=turn.calls[0].call_id) == f"%chat bind {turn.calls[0].reference}"
+    assert cell("bind", call_id=turn.calls[0].call_id) == f"%chat bind {turn.calls[0].reference} --turn {turn_id}"
 
 
 def test_a_cell_that_was_written_does_what_it_says(chat_shell: Any) -> None:
