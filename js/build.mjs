@@ -1,6 +1,7 @@
 // Builds ../nbtool/view/static: widget.js and widget.css, sent with each turn's widget, explorer.js and explorer.css with
 // the history explorer, conversation.js and conversation.css with a conversation, map.js and map.css with a map of many
-// prompts, probe.js with `%chat doctor`, and rich.js, fetched once a page.
+// prompts, probe.js with `%chat doctor`, rich.js, fetched once a page, and
+// formulas.js, fetched with the first formula.
 // Then the extension of JupyterLab (labextension.mjs). `--watch` builds the first again on every change, not the extension.
 import { createHash } from "node:crypto";
 import { build, context } from "esbuild";
@@ -21,8 +22,13 @@ const rich = {
   entryPoints: { rich: "src/rich/index.tsx" },
   loader: { ".css": "text" },
   banner: {
-    js: "/* With highlight.js, (c) Ivan Sagalaev, and diff, (c) Kevin Decker: BSD-3-Clause; @cfworker/json-schema, (c) Jeremy Danyow, marked, (c) MarkedJS and Christopher Jeffrey, preact, (c) Jason Miller, and temml, (c) Ron Kok: MIT */",
+    js: "/* With highlight.js, (c) Ivan Sagalaev, and diff, (c) Kevin Decker: BSD-3-Clause; @cfworker/json-schema, (c) Jeremy Danyow, marked, (c) MarkedJS and Christopher Jeffrey, and preact, (c) Jason Miller: MIT */",
   },
+};
+const formulas = {
+  ...rich,
+  entryPoints: { formulas: "src/formulas/index.ts" },
+  banner: { js: "/* With temml, (c) Ron Kok: MIT */" },
 };
 const widgets = {
   ...bundle,
@@ -41,13 +47,18 @@ const explorer = {
 };
 
 if (process.argv.includes("--watch")) {
-  for (const each of [rich, widgets, explorer, probe])
+  for (const each of [formulas, rich, widgets, explorer, probe])
     await (await context({ ...each, sourcemap: "inline" })).watch();
 } else {
-  const { outputFiles } = await build({ ...rich, write: false });
-  const version = createHash("sha256").update(outputFiles[0].contents).digest("hex").slice(0, 16);
-  await build(rich);
-  const define = { LAZY_VERSION: JSON.stringify(version) };
+  const define = {};
+  const scripts = {};
+  for (const [name, each] of Object.entries({ formulas, rich })) {
+    const { outputFiles } = await build({ ...each, define, write: false });
+    scripts[name] = outputFiles[0].contents;
+    const version = createHash("sha256").update(scripts[name]).digest("hex").slice(0, 16);
+    await build({ ...each, define });
+    define[name === "rich" ? "LAZY_VERSION" : "FORMULAS_VERSION"] = JSON.stringify(version);
+  }
   for (const each of [widgets, explorer, probe]) await build({ ...each, define });
-  await buildExtension(bundle, outputFiles[0].contents, version);
+  await buildExtension(bundle, scripts, define);
 }

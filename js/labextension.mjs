@@ -38,11 +38,10 @@ async function hashed(name, text) {
  * Build the extension: the container as a plain script, which JupyterLab loads at start, beside it the modules that it
  * loads when they are needed, and what JupyterLab reads first.
  */
-export async function buildExtension(bundle, rich, version) {
+export async function buildExtension(bundle, scripts, define) {
   await rm(FOLDER, { recursive: true, force: true });
   await mkdir(`${FOLDER}/static`, { recursive: true });
   const shared = { ...bundle, plugins: [sheets, noFormats], write: false };
-  const define = { LAZY_VERSION: JSON.stringify(version) };
   const history = await build({
     ...shared,
     entryPoints: { history: "src/lab/historyViews.tsx" },
@@ -60,7 +59,8 @@ export async function buildExtension(bundle, rich, version) {
     banner: { js: "/* With preact, (c) Jason Miller, and @cfworker/json-schema, (c) Jeremy Danyow: MIT */" },
     define: {
       ...define,
-      LAZY_FILE: JSON.stringify(await hashed("rich", rich)),
+      LAZY_FILE: JSON.stringify(await hashed("rich", scripts.rich)),
+      FORMULAS_FILE: JSON.stringify(await hashed("formulas", scripts.formulas)),
       CELLS_FILE: JSON.stringify(await hashed("cells", cells.outputFiles[0].contents)),
       RESULTS_FILE: JSON.stringify(await hashed("results", results.outputFiles[0].contents)),
       HISTORY_FILE: JSON.stringify(await hashed("history", history.outputFiles[0].contents)),

@@ -525,11 +525,11 @@ export type QuestionKind = "run" | "result" | "form" | "sign_in";
 
 /**
  * A request without content.
- * `gone` says that the last view of the page was removed; `resync` requests a snapshot, `rich` the second
- * module; `took` says that the output was replaced.
+ * `gone` says that the last view of the page was removed; `resync` requests a snapshot, `rich` and `formulas` a
+ * later module; `took` says that the output was replaced.
  */
 export interface PlainRequest {
-  kind: "gone" | "stop" | "resync" | "ping" | "rich" | "took";
+  kind: "gone" | "stop" | "resync" | "ping" | "rich" | "formulas" | "took";
 }
 
 /**
@@ -598,7 +598,7 @@ export type PageMessage = PlainRequest | Greeting | ActRequest | StopCallRequest
 /** A patch as it is sent: the frequent ones are the id of a block, the text, and the field unless that is `text`. */
 export type EncodedPatch = Patch | [id: string, text: string, field?: 'arguments' | 'progress'];
 
-/** The second module, in the message's one buffer. */
+/** One of the later modules, in the message's one buffer; its version names it. */
 export interface LazyModuleMessage {
   v: 1;
   kind: "rich";
@@ -691,7 +691,7 @@ export type KernelMessage = LazyModuleMessage | MediaMessage | PatchesMessage | 
 
 /** A request without content: the index, the totals, or the second module. */
 export interface ExplorerPlainRequest {
-  kind: "hello" | "totals" | "rich";
+  kind: "hello" | "totals" | "rich" | "formulas";
 }
 
 /** A request of one turn in detail. */

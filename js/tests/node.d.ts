@@ -4,6 +4,9 @@ declare module "node:fs" {
   export function readFileSync(path: string, encoding: "utf8"): string;
   export function readdirSync(path: string, options?: { recursive: true }): string[];
 }
+declare module "node:crypto" {
+  export function createHash(name: string): { update(data: Uint8Array): { digest(form: "hex"): string } };
+}
 declare module "node:zlib" {
   export function gzipSync(data: Uint8Array, options: { level: number }): Uint8Array;
 }

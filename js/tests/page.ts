@@ -1,11 +1,13 @@
 import { vi } from "vitest";
+import formulas from "../src/formulas/index";
 import widget from "../src/index";
 import { setModule } from "../src/kernel/lazy";
 import type { Model } from "../src/model";
 import type { Document, KernelMessage, Patch } from "../src/protocol";
 import lazyModule from "../src/rich/index";
 
-setModule(lazyModule); // as on a page that has loaded it; `rich.test.ts` is about the others
+setModule("rich", lazyModule);
+setModule("formulas", formulas); // as on a page that has loaded it; `rich.test.ts` is about the others
 
 /** A kernel made of two lists: what the page said, and who listens. */
 export class Kernel implements Model {

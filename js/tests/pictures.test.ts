@@ -112,7 +112,7 @@ test("what is asked about with a result is seen on the card, and an edit leaves 
 test("the plain card, which shows no images, releases none", async () => {
   vi.stubGlobal("IntersectionObserver", Looking);
   vi.useFakeTimers();
-  setModule(null);
+  setModule("rich", null);
   const kernel = new Kernel({
     ...start(),
     blocks: [call({ gate: "result", shown: "a plot", media: [PNG] })],
@@ -121,7 +121,7 @@ test("the plain card, which shows no images, releases none", async () => {
   await vi.advanceTimersByTimeAsync(600);
   const buttons = [...page.el.querySelectorAll<HTMLButtonElement>(".nb-card button")];
   const disabled = buttons.map(({ textContent, disabled }) => [textContent, disabled]);
-  setModule(lazyModule);
+  setModule("rich", lazyModule);
   vi.useRealTimers();
 
   expect(disabled).toEqual([

@@ -1,9 +1,9 @@
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import formulas, { math, NESTING_LIMIT } from "../src/formulas/index";
 import { loadModule, setModule } from "../src/kernel/lazy";
 import { highlight } from "../src/rich/highlight";
 import sourceRich from "../src/rich/index";
-import { math, NESTING_LIMIT } from "../src/rich/math";
 import { calls, Looking } from "./approval/desk";
 import { drawn, Kernel, shown, start } from "./page";
 
@@ -16,15 +16,15 @@ const REPLY = {
   more: {},
 } as const;
 
-beforeEach(() => setModule(null));
-afterEach(() => setModule(sourceRich));
+beforeEach(() => setModule("rich", null));
+afterEach(() => setModule("rich", sourceRich));
 
 test("a reply is unformatted until the second module is loaded, and is then shown as Markdown", async () => {
   const page = shown(new Kernel({ ...start(), blocks: [REPLY] }));
   await drawn();
   const before = page.el.querySelector(".nb-reply")?.innerHTML;
 
-  setModule(sourceRich);
+  setModule("rich", sourceRich);
   await drawn();
 
   expect(before).toContain("Some *words*");
@@ -59,6 +59,40 @@ test("of several widgets on a page one asks for the module, and only when the ke
   expect(kernels.flatMap((kernel) => kernel.of("rich"))).toHaveLength(1);
   for (const page of pages) page.close();
   vi.useRealTimers();
+});
+
+test("what sets formulas is loaded with the first formula, whose source is shown until then", async () => {
+  setModule("rich", sourceRich);
+  setModule("formulas", null);
+  const [plain, formula] = ["no formula", "so $x_1$ is"].map((text) => {
+    const kernel = new Kernel({ ...start(), blocks: [{ ...REPLY, text }] });
+    return { kernel, ...shown(kernel) };
+  });
+  await drawn();
+  plain?.kernel.tell({ v: 1, kind: "ack", id: "x" });
+  formula?.kernel.tell({ v: 1, kind: "ack", id: "x" });
+  const before = formula?.el.querySelector(".nb-math")?.textContent;
+
+  setModule("formulas", formulas);
+  await drawn();
+
+  expect(before).toBe("$x_1$");
+  expect(formula?.el.querySelectorAll(".nb-math > math")).toHaveLength(1);
+  expect([plain, formula].flatMap((page) => page?.kernel.of("formulas") ?? [])).toHaveLength(1);
+  plain?.close();
+  formula?.close();
+});
+
+test("a page without a formula does not ask for what sets them", async () => {
+  setModule("rich", sourceRich);
+  const kernel = new Kernel({ ...start(), blocks: [REPLY] });
+  const page = shown(kernel);
+  await drawn();
+
+  kernel.tell({ v: 1, kind: "ack", id: "x" });
+
+  expect(kernel.of("formulas")).toEqual([]);
+  page.close();
 });
 
 test("a module that was built with another script is not loaded", async () => {
@@ -110,7 +144,7 @@ test("a reason that was typed on the plain card, and the focus in it, go over to
   plain.dispatchEvent(new Event("input", { bubbles: true }));
 
   vi.stubGlobal("IntersectionObserver", Looking);
-  setModule(sourceRich);
+  setModule("rich", sourceRich);
   await vi.advanceTimersByTimeAsync(600);
   const fields = [...page.el.querySelectorAll<HTMLInputElement>(".nb-item .nb-reason")];
   [...page.el.querySelectorAll("button")].filter((one) => one.textContent === "Deny")[1]?.click();
@@ -140,7 +174,7 @@ test.each([
 });
 
 test("a copied code block shows a sign as wide as the icon, which has its word as its name", async () => {
-  setModule(sourceRich);
+  setModule("rich", sourceRich);
   const writeText = vi.fn(async () => {});
   vi.stubGlobal("navigator", { clipboard: { writeText } });
   const text = "```sql\nselect 1\n```";

@@ -15,9 +15,9 @@ from nbtool.blocks.render.whole_conversation import ConversationData
 from nbtool.errors import NbtoolError
 from nbtool.view.assets import read_asset
 from nbtool.view.explorer_messages import ExplorerMessage, parse_message
-from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.lazy_module import LazyName, load_lazy_module
 
-KINDS = frozenset(("hello", "rich", "media"))
+KINDS = frozenset(("hello", "rich", "formulas", "media"))
 """What the page may request: the current conversation, the second module, an image or a sound."""
 
 
@@ -61,8 +61,8 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
         if message is None or message.kind not in KINDS:
             return False
         match message.kind:
-            case "rich":
-                self._send_lazy_module()
+            case "rich" | "formulas":
+                self._send_lazy_module(message.kind)
             case "media":
                 self._send_media(message)
             case _:
@@ -76,8 +76,8 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
             if data := self._media(message.turn_id, message.key):
                 self.send({"v": VERSION, "kind": "media", "key": message.key}, [data])
 
-    def _send_lazy_module(self) -> None:
-        """Send the second module, which the views of turns share; without it the page shows plain text."""
+    def _send_lazy_module(self, name: LazyName) -> None:
+        """Send a module that the views of turns share; without it the page shows plain text."""
         with suppress(OSError):
-            module = load_lazy_module()
+            module = load_lazy_module(name)
             self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])

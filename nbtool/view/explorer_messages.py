@@ -12,7 +12,7 @@ from nbtool.view.actions import ActionId, actions_at
 from nbtool.view.message_envelope import CLOSED, is_for_widget, validate_content
 from nbtool.view.protocol import ExplorerRequest
 
-MessageKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
+MessageKind = Literal["hello", "open", "search", "totals", "cell", "rich", "formulas", "media"]
 
 CELL_ACTIONS = actions_at("explorer", "call", "toolbar", "past")
 """The actions that the page of an explorer may request."""

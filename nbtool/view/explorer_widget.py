@@ -21,7 +21,7 @@ from nbtool.blocks.protocol import VERSION
 from nbtool.errors import NbtoolError
 from nbtool.view.assets import read_asset
 from nbtool.view.explorer_messages import CellRequest, ExplorerMessage, parse_message
-from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.lazy_module import LazyName, load_lazy_module
 from nbtool.view.live_widget import MAX_REMEMBERED_IDS
 from nbtool.view.protocol import Answer
 
@@ -106,15 +106,15 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
             case "cell" if message.cell:
                 text = self._history.cell(message.cell)
                 self._send_message({"v": VERSION, "kind": "cell", "id": message_id, "text": text})
-            case "rich":
-                self._send_lazy_module()
+            case "rich" | "formulas":
+                self._send_lazy_module(message.kind)
             case "media":
                 self._send_media(message)
 
-    def _send_lazy_module(self) -> None:
-        """Send the second module, which the views of turns share; without it the page shows plain text."""
+    def _send_lazy_module(self, name: LazyName) -> None:
+        """Send a module that the views of turns share; without it the page shows plain text."""
         with suppress(OSError):
-            module = load_lazy_module()
+            module = load_lazy_module(name)
             self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
 
     def _send_media(self, message: ExplorerMessage) -> None:

@@ -1,7 +1,7 @@
-"""The page's second module: syntax highlighting, formulas, and the views that open on click. Requested once per page.
+"""The page's later modules: `rich` (syntax highlighting, the views that open on click) once a page, and `formulas`.
 
-It is too large to send with every widget, so it is a separate file that is sent, compressed, when a page requests it.
-The page imports it as anywidget imports the first one, and shows plain text until it has loaded.
+They are too large to send with every widget, so each is a file of its own that is sent, compressed, when a page
+requests it. The page imports them as anywidget imports the first one, and shows plain text until they have loaded.
 """
 
 from __future__ import annotations
@@ -11,27 +11,31 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
-MODULE = Path(__file__).parent / "static" / "rich.js"
+LazyName = Literal["rich", "formulas"]
+"""A module: `rich` is needed by nearly every page, `formulas` by those that have one."""
 
-MAX_LAZY_BYTES = 162_000
-"""Size limit of the module as it is sent, gzipped, in bytes."""
+STATIC = Path(__file__).parent / "static"
+
+MAX_LAZY_BYTES: dict[LazyName, int] = {"rich": 102_000, "formulas": 66_000}
+"""Size limit of each module as it is sent, gzipped, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LazyModule:
-    """The module: `version` identifies its text, the first module must be built for the same; `packed` is gzipped."""
+    """A module: `version` identifies its text, the first module must be built for the same."""
 
     version: str
     gzipped: bytes
 
 
 @cache
-def load_lazy_module() -> LazyModule:
-    """Read and compress the module, once per process.
+def load_lazy_module(name: LazyName) -> LazyModule:
+    """Read and compress a module, once per process.
 
     Raises:
         OSError: it is not built.
     """
-    text = MODULE.read_bytes()
+    text = (STATIC / f"{name}.js").read_bytes()
     return LazyModule(hashlib.sha256(text).hexdigest()[:16], gzip.compress(text, mtime=0))

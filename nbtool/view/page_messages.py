@@ -19,7 +19,7 @@ NAME_LIMIT = 100
 
 MessageKind = Literal[
     "present", "hello", "gone", "approve", "deny", "release", "withhold", "stop", "stop_call", "resync", "ping", "bind",
-    "rich", "act", "media", "took",
+    "rich", "formulas", "act", "media", "took",
 ]  # fmt: skip
 
 TURN_ACTIONS = actions_at("live", "served")

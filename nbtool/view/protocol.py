@@ -36,11 +36,11 @@ from nbtool.view.message_fields import (
 class PlainRequest(TypedDict):
     """A request without content.
 
-    `gone` says that the last view of the page was removed; `resync` requests a snapshot, `rich` the second module;
-    `took` says that the output was replaced.
+    `gone` says that the last view of the page was removed; `resync` requests a snapshot, `rich` and `formulas` a
+    later module; `took` says that the output was replaced.
     """
 
-    kind: Literal["gone", "stop", "resync", "ping", "rich", "took"]
+    kind: Literal["gone", "stop", "resync", "ping", "rich", "formulas", "took"]
 
 
 class Greeting(TypedDict):
@@ -121,7 +121,7 @@ EncodedPatch = Annotated[Patch | list[str], "Patch | [id: string, text: string, 
 
 
 class LazyModuleMessage(TypedDict):
-    """The second module, in the message's one buffer."""
+    """One of the later modules, in the message's one buffer; its version names it."""
 
     v: Literal[1]
     kind: Literal["rich"]
@@ -240,7 +240,7 @@ KernelMessage = (
 class ExplorerPlainRequest(TypedDict):
     """A request without content: the index, the totals, or the second module."""
 
-    kind: Literal["hello", "totals", "rich"]
+    kind: Literal["hello", "totals", "rich", "formulas"]
 
 
 class OpenRequest(TypedDict):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import traitlets
 
@@ -23,7 +23,7 @@ from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.threads.loop import run_sync
 from nbtool.view.actions import ActionId
 from nbtool.view.assets import read_asset
-from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.lazy_module import LazyName, load_lazy_module
 from nbtool.view.live_widget import LiveWidget
 from nbtool.view.page_messages import BindRequest, TurnMessage, parse_message
 from nbtool.view.patch_batching import PatchQueue, Throttle, encode_patch
@@ -51,7 +51,7 @@ class TurnWidget(LiveWidget):
     _css = read_asset("widget.css")
 
     turn_id = traitlets.Unicode().tag(sync=True)
-    rich = traitlets.Dict().tag(sync=True)
+    rich: Any = traitlets.List().tag(sync=True)
 
     def __init__(  # noqa: PLR0913 - the callbacks of a widget, by keyword
         self,
@@ -158,8 +158,8 @@ class TurnWidget(LiveWidget):
                 self._stop_call(message.call_id)
             case "bind":
                 self._on_bind(message)
-            case "rich":
-                self._send_lazy_module()
+            case "rich" | "formulas":
+                self._send_lazy_module(message.kind)
             case "act":
                 self._on_action(message)
             case "media":
@@ -246,16 +246,16 @@ class TurnWidget(LiveWidget):
             if block["kind"] == "call" and block["question"]:
                 self._on_shown(block["question"]["digest"])
 
-    def embed_lazy_module(self) -> None:
-        """Include the second module with this widget: for a page that cannot send requests."""
+    def embed_lazy_modules(self) -> None:
+        """Include the later modules with this widget: for a page that cannot send requests."""
         with suppress(OSError):
-            module = load_lazy_module()
-            self.rich = {"version": module.version, "packed": module.gzipped}
+            modules = [load_lazy_module(name) for name in get_args(LazyName)]
+            self.rich = [{"version": module.version, "packed": module.gzipped} for module in modules]
 
-    def _send_lazy_module(self) -> None:
-        """Send the second module; without it the page shows plain text."""
+    def _send_lazy_module(self, name: LazyName) -> None:
+        """Send a module; without it the page shows plain text."""
         with suppress(OSError):
-            module = load_lazy_module()
+            module = load_lazy_module(name)
             self._send_message({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
 
     def _send_media(self, key: str) -> None:

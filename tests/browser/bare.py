@@ -10,12 +10,12 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from playwright.sync_api import BrowserContext, Page, Route
 
 from nbtool.view.assets import STATIC
-from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.lazy_module import LazyName, load_lazy_module
 
 MODULES = {path.stem: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
 """The scripts that the kernel sends to a page."""
@@ -35,9 +35,9 @@ THEMES = {"light": "#fff; color: #111", "dark": "#111; color: #eee"}
 
 SCRIPT = """
 import widget from "./widget.js";
-const rich = await (await fetch("rich.json")).json();
-const bytes = Uint8Array.from(atob(rich.packed), (c) => c.charCodeAt(0));
-const packed = { version: rich.version, packed: new DataView(bytes.buffer) };
+const modules = await (await fetch("modules.json")).json();
+const toBytes = (text) => new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+const packed = modules.map(({ version, packed }) => ({ version, packed: toBytes(packed) }));
 const usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, thinking_tokens: 0, cost: null };
 const empty = { v: 1, head: { turn_id: "t", model: "m", prompt: "", status: "running", round: 1, calls: 0,
   activity: "", usage, started: null, seconds: null, error: "" }, blocks: [] };
@@ -46,7 +46,7 @@ window.canary = [];
 for (const name of ["alert", "confirm", "prompt", "print", "open"]) window[name] = () => window.canary.push(name);
 window.start = (document_ = empty, bytes = packed) => {
   const said = [], heard = new Set();
-  const traits = { turn_id: `t${++count}`, nonce: "n", snapshot: document_, rich: bytes };
+  const traits = { turn_id: `t${++count}`, nonce: "n", snapshot: document_, rich: bytes ?? [] };
   const model = { get: (name) => traits[name], send: (content) => said.push(content),
     on: (event, hear) => event === "msg:custom" && heard.add(hear), off: (event, hear) => heard.delete(hear) };
   const el = document.createElement("div");
@@ -59,10 +59,10 @@ window.start = (document_ = empty, bytes = packed) => {
     close: () => { unmount(); end(); el.remove(); } };
 };
 window.plain = (document_) => {
-  const rich = globalThis[key].rich;
-  globalThis[key].rich = null;
+  const { module } = globalThis[key];
+  globalThis[key].module = null;
   const view = window.start(document_, null);
-  return { ...view, close: () => { view.close(); globalThis[key].rich = rich; } };
+  return { ...view, close: () => { view.close(); globalThis[key].module = module; } };
 };
 window.edit = async (document_) => {
   const view = window.start(document_);
@@ -172,8 +172,8 @@ def open_bare(profile: BrowserContext, *, theme: str = "light") -> tuple[Page, l
 
 def _answer(route: Route, theme: str) -> None:
     name = route.request.url.removeprefix(ADDRESS)
-    module = load_lazy_module()
-    packed = json.dumps({"version": module.version, "packed": base64.b64encode(module.gzipped).decode()})
+    modules = [load_lazy_module(name) for name in get_args(LazyName)]
+    packed = json.dumps([{"version": m.version, "packed": base64.b64encode(m.gzipped).decode()} for m in modules])
     links = "".join(f'<link rel="stylesheet" href="{style}">' for style in STYLES)
     html = f"""<!doctype html><html lang="en" style="color-scheme: {theme}"><title>The view</title>
         {links}<body style="font-family: sans-serif; background: {THEMES[theme]}">
@@ -183,9 +183,9 @@ def _answer(route: Route, theme: str) -> None:
         "": ("text/html", html),
         "page.js": ("text/javascript", SCRIPT),
         **{style: ("text/css", text) for style, text in STYLES.items()},
-        **{f"{name}.js": ("text/javascript", text) for name, text in MODULES.items() if name != "rich"},
+        **{f"{name}.js": ("text/javascript", text) for name, text in MODULES.items() if name not in get_args(LazyName)},
         "extension.js": ("text/javascript", EXTENSION.read_text(encoding="utf-8")),
-        "rich.json": ("application/json", packed),
+        "modules.json": ("application/json", packed),
     }
     if name not in bodies:
         route.abort()

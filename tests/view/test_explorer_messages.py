@@ -14,7 +14,7 @@ def parse_content(**content: Any) -> Any:
     return parse_message({**ENVELOPE, **content}, nonce="n")
 
 
-@pytest.mark.parametrize("kind", ["hello", "totals", "rich"])
+@pytest.mark.parametrize("kind", ["hello", "totals", "rich", "formulas"])
 def test_a_message_without_more_is_read(kind: str) -> None:
     found = parse_content(kind=kind)
 

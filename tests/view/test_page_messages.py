@@ -21,7 +21,7 @@ def parse_content(content: Any) -> TurnMessage | None:
     return parse_message(content, turn_id="t", nonce="n")
 
 
-@pytest.mark.parametrize("kind", ["hello", "stop", "resync", "ping", "rich"])
+@pytest.mark.parametrize("kind", ["hello", "stop", "resync", "ping", "rich", "formulas"])
 def test_a_plain_message_is_accepted(kind: Any) -> None:
     assert parse_content(message(kind)) == TurnMessage(kind, "p-1")
 

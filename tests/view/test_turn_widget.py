@@ -401,25 +401,28 @@ def test_a_page_that_connects_after_the_end_receives_the_totals_and_a_closed_one
     assert (seconds, is_open, page.widget.comm) == (4.0, True, None)
 
 
-def test_the_second_module_is_sent_to_a_page_that_asks_packed_and_by_its_version() -> None:
+@pytest.mark.parametrize("name", MAX_LAZY_BYTES)
+def test_a_later_module_is_sent_to_a_page_that_asks_packed_and_by_its_version(name: str) -> None:
     page = Page()
 
-    page.says("rich")
+    page.says(name)
     page.work()
 
     (actual,) = page.of("rich")
     text = gzip.decompress(page.buffers[0])
-    assert text == (STATIC / "rich.js").read_bytes()
+    assert text == (STATIC / f"{name}.js").read_bytes()
     assert actual["version"] == hashlib.sha256(text).hexdigest()[:16]
     assert actual["version"] in (STATIC / "widget.js").read_text(encoding="utf-8")
 
 
-def test_the_second_module_travels_with_a_widget_whose_page_cannot_ask() -> None:
+def test_the_later_modules_travel_with_a_widget_whose_page_cannot_ask() -> None:
     page = Page()
 
-    page.widget.embed_lazy_module()
+    page.widget.embed_lazy_modules()
 
-    assert gzip.decompress(page.widget.rich["packed"]) == (STATIC / "rich.js").read_bytes()
+    assert [gzip.decompress(module["packed"]) for module in page.widget.rich] == [
+        (STATIC / f"{name}.js").read_bytes() for name in ("rich", "formulas")
+    ]
 
 
 def test_what_the_page_asks_to_do_with_the_turn_is_answered_with_a_cell() -> None:
@@ -470,19 +473,24 @@ def test_what_travels_with_every_widget_is_small_and_what_is_fetched_once_is_bou
     size = sum(len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in ("widget.js", "widget.css"))
 
     assert size <= BUNDLE_LIMIT
-    assert len(load_lazy_module().gzipped) <= MAX_LAZY_BYTES
+    for name, limit in MAX_LAZY_BYTES.items():
+        assert len(load_lazy_module(name).gzipped) <= limit
 
 
 def test_the_sizes_in_the_docs_are_those_of_the_files() -> None:
     page = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text(encoding="utf-8")
-    said = re.search(r"script is (\d+) KB gzipped.*? requests another (\d+) KB once", page, re.DOTALL)
+    said = re.search(
+        r"script is (\d+) KB gzipped.*? requests another (\d+) KB once.*? another (\d+) KB with the first formula",
+        page,
+        re.DOTALL,
+    )
     sizes = [
         sum(len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in names) / 1000
-        for names in (("widget.js", "widget.css"), ("rich.js",))
+        for names in (("widget.js", "widget.css"), ("rich.js",), ("formulas.js",))
     ]
 
     assert said is not None
-    assert [abs(int(kb) - size) < 5 for kb, size in zip(said.groups(), sizes, strict=True)] == [True, True]
+    assert [abs(int(kb) - size) < 5 for kb, size in zip(said.groups(), sizes, strict=True)] == [True, True, True]
 
 
 def test_the_bytes_of_an_image_are_sent_to_a_page_that_asks_for_them_by_their_key() -> None:

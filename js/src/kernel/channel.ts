@@ -7,7 +7,7 @@ import type { InsertedCell } from "../notebook/insertCell";
 import { VERSION } from "../protocol";
 import { broadcast } from "./broadcast";
 import { sendByControl } from "./control";
-import { claimRequest, loadModule, onModule } from "./lazy";
+import { claimRequest, LAZY_NAMES, loadModule, onModule } from "./lazy";
 
 /** What the state of every view has that talks to the kernel. */
 export interface ChannelState {
@@ -101,7 +101,7 @@ export function openChannel<T extends ChannelState>(
   }
 
   function requestModule(): void {
-    if (isConnected(state) && claimRequest()) send({ kind: "rich" });
+    for (const kind of LAZY_NAMES) if (isConnected(state) && claimRequest(kind)) send({ kind });
   }
 
   function receive(message: unknown, buffers: unknown[] = []): void {
@@ -114,10 +114,10 @@ export function openChannel<T extends ChannelState>(
     show({ media } as Partial<ChannelState> as Partial<T>);
   }
 
-  const unsubscribe = onModule(requestModule);
+  const unsubscribe = LAZY_NAMES.map((name) => onModule(name, requestModule));
   model.on("msg:custom", receive);
   signal.addEventListener("abort", () => {
-    unsubscribe();
+    for (const end of unsubscribe) end();
     model.off("msg:custom", receive);
   });
 

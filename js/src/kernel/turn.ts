@@ -142,8 +142,8 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     if (isDocument(last) && !isLive(last)) show({ document: last });
   };
   const loadFromTrait = (): void => {
-    const asset = model.get("rich") as { version?: unknown; packed?: unknown } | undefined;
-    if (asset?.version) void loadModule(asset.version, asset.packed);
+    const assets = model.get("rich") as { version: unknown; packed: unknown }[] | undefined;
+    for (const { version, packed } of assets ?? []) void loadModule(version, packed);
   };
   loadFromTrait();
   model.on("change:snapshot", adoptSnapshot);

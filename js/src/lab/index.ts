@@ -9,7 +9,7 @@ import { setCellLink } from "../kernel/cellLink";
 import { setCellReveal } from "../kernel/cellReveal";
 import { setCellRunner } from "../kernel/cellRunner";
 import { setDiagramDrawer } from "../kernel/diagrams";
-import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
+import { claimRequest, LAZY_NAMES, lazyModule, onModule, setModule } from "../kernel/lazy";
 import { setOutputDrawer } from "../kernel/outputDrawer";
 import { setTypesetter } from "../kernel/typesetter";
 import styles from "../styles.css";
@@ -30,6 +30,7 @@ import { loadSharedModules, type SharedScope } from "./sharedModules";
 import type { MermaidManager, NotebookTracker, RenderMime, SharedModules } from "./types";
 
 declare const LAZY_FILE: string;
+declare const FORMULAS_FILE: string;
 declare const HISTORY_FILE: string;
 declare const CELLS_FILE: string;
 declare const RESULTS_FILE: string;
@@ -71,7 +72,7 @@ async function turns(from: SharedScope): Promise<object> {
     ): void {
       addStyles();
       recordFocus();
-      onModule(fetchLazyModule);
+      for (const name of LAZY_NAMES) onModule(name, () => void fetchLazyModule(name));
       if (tracker) {
         answerNotebookRequests(tracker, loadCellRequests);
         setCellReveal({
@@ -158,14 +159,13 @@ async function loadResults(): Promise<typeof import("./results")> {
   )) as typeof import("./results");
 }
 
-/** Load the second module from the folder of this file when a rendered turn needs it; until then the views are plain. */
-async function fetchLazyModule(): Promise<void> {
-  if (!claimRequest()) return;
+/** Load a module from the folder of this file when a rendered turn needs it; until then the views are plain. */
+async function fetchLazyModule(name: (typeof LAZY_NAMES)[number]): Promise<void> {
+  if (!claimRequest(name)) return;
+  const file = name === "rich" ? LAZY_FILE : FORMULAS_FILE;
   try {
-    const module = (await import(/* @vite-ignore */ new URL(LAZY_FILE, scriptUrl).href)) as {
-      default: LazyModule;
-    };
-    if (!lazyModule()) setModule(module.default);
+    const module = await import(/* @vite-ignore */ new URL(file, scriptUrl).href);
+    if (!lazyModule(name)) setModule(name, module.default);
   } catch (error) {
     console.warn("nbtool: the rich view could not be loaded; text stays plain.", error);
   }

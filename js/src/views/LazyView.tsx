@@ -55,7 +55,7 @@ interface LazyViewProps<K extends keyof LazyViews> {
 /** A view of the second module; its children are shown until that is loaded. */
 export class LazyView<K extends keyof LazyViews> extends Component<LazyViewProps<K>> {
   #el = createRef<HTMLDivElement>();
-  #unsubscribe = onModule(() => this.forceUpdate());
+  #unsubscribe = onModule("rich", () => this.forceUpdate());
   #mount: Mount<LazyViews[K]> | undefined;
 
   override componentDidMount(): void {
@@ -72,7 +72,7 @@ export class LazyView<K extends keyof LazyViews> extends Component<LazyViewProps
   }
 
   render(): JSX.Element {
-    this.#mount = lazyModule()?.views[this.props.view] as Mount<LazyViews[K]> | undefined;
+    this.#mount = lazyModule("rich")?.views[this.props.view] as Mount<LazyViews[K]> | undefined;
     return this.#mount ? <div key="rich" ref={this.#el} /> : <div key="plain">{this.props.children}</div>;
   }
 

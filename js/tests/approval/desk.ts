@@ -136,7 +136,7 @@ export async function ask(
   { wait = 600, plain = false }: { wait?: number; plain?: boolean } = {},
 ): Promise<Desk> {
   vi.stubGlobal("IntersectionObserver", Looking);
-  setModule(plain ? null : lazyModule);
+  setModule("rich", plain ? null : lazyModule);
   const desk = new Desk(blocks);
   await vi.advanceTimersByTimeAsync(wait);
   return desk;

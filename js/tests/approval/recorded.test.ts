@@ -28,7 +28,7 @@ async function replay(name: string): Promise<string> {
     start: Document;
     patches: Patch[];
   };
-  setModule(lazyModule);
+  setModule("rich", lazyModule);
   const kernel = new Kernel(start);
   page = shown(kernel);
   for (const patch of patches) {

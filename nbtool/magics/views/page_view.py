@@ -240,7 +240,7 @@ class WidgetView(OutputView):
         )
         self._link.connect(widget)
         if not self._link.has_listener:
-            widget.embed_lazy_module()  # the page may not be able to request it
+            widget.embed_lazy_modules()  # the page may not be able to request it
         return widget
 
     def _cell_source(self, action: ActionId) -> str:

@@ -1,6 +1,6 @@
 import { Component, createRef, type JSX } from "preact";
+import { lazyModule, onModule } from "../../kernel/lazy";
 import { typesetter } from "../../kernel/typesetter";
-import { math } from "../math";
 import { isPlainFormula } from "./plainFormula";
 
 interface FormulaProps {
@@ -9,7 +9,7 @@ interface FormulaProps {
   display: boolean;
 }
 
-/** A rendered formula; its source if it cannot be parsed. */
+/** A rendered formula; its source if it cannot be parsed, and until the module that sets formulas is loaded. */
 export class Formula extends Component<FormulaProps> {
   #el = createRef<HTMLSpanElement>();
 
@@ -17,8 +17,16 @@ export class Formula extends Component<FormulaProps> {
     return raw !== this.props.raw;
   }
 
+  #unsubscribe = (): void => {};
+
   override componentDidMount(): void {
     this.#insert();
+    if (lazyModule("formulas")) return;
+    this.#unsubscribe = onModule("formulas", () => lazyModule("formulas") && this.#insert());
+  }
+
+  override componentWillUnmount(): void {
+    this.#unsubscribe();
   }
 
   override componentDidUpdate(): void {
@@ -33,7 +41,7 @@ export class Formula extends Component<FormulaProps> {
     const { tex, raw, display } = this.props;
     const element = this.#el.current;
     if (!element) return;
-    const rendered = math(tex, display);
+    const rendered = lazyModule("formulas")?.math(tex, display) ?? null;
     element.replaceChildren(rendered ?? raw.trim());
     typesetter()?.(element, rendered && isPlainFormula(tex) ? tex : "", display);
   }

@@ -1,4 +1,4 @@
-/** Formulas as MathML, within limits. */
+/** Formulas as MathML, within limits. It is a module of its own, which a page loads with its first formula. */
 import temml from "temml";
 
 /** Maximum characters of a formula that is rendered; a longer one is shown as its source. */
@@ -74,3 +74,5 @@ function buildNode(source: TemmlNode, budget: { left: number }, depth = 0): Node
 function isAllowedAttribute(name: string, value: string): boolean {
   return LENGTHS.has(name) ? LENGTH.test(value) : ATTRIBUTES.has(name) && /^[\w .-]{0,60}$/.test(value);
 }
+
+export default { math };
