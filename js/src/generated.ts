@@ -84,7 +84,8 @@ export interface NotCounted {
 
 /**
  * A decision at a gate and its source.
- * `remember` is what an approval holds for from now on; `again` is why it was discarded and asked for again.
+ * `remember` is what an approval holds for from now on; `again` is why it was discarded and asked for again;
+ * `line` says all of it.
  */
 export interface DecisionData {
   gate: Gate;
@@ -95,6 +96,7 @@ export interface DecisionData {
   edited: boolean;
   remember?: "call" | "tool";
   again?: NotCounted;
+  line?: string;
 }
 
 /** Prose of the model: its reply, its thinking, or its refusal; `seconds` of thinking that took some. */
@@ -159,7 +161,8 @@ export interface ResolvedShape {
  * result that is a table; `display` is what a notebook would show for another result; `media` are the images and
  * sounds of the result, except `media_left_out`; `traceback` shows where the person's own code failed.
  * `arguments` are those that run; `asked_arguments` those from the model, if a person edited them. `whole`
- * describes the whole result, if the model received a part of its text.
+ * describes the whole result, if the model received a part of its text. `line` has the arguments on one line,
+ * once they are complete, and `facts` how the call went.
  */
 export interface CallBlock {
   id: string;
@@ -189,6 +192,8 @@ export interface CallBlock {
   traceback?: string;
   asked_arguments?: string;
   whole?: string;
+  line?: string;
+  facts?: string;
 }
 
 /** A notice for the person; an `aside` is about the cell, and stands quietly below the answer. */
@@ -226,6 +231,8 @@ export interface UsageData {
  * how many of its seconds it only `waited` for the person, whether its changes to the notebook can be undone,
  * `answer_by`, in seconds since the epoch: when what waits is denied, `fixes`, the number of the failed cell
  * that it is about, and `acts`: the actions that the page may offer (see `view.actions`).
+ * `footer`, `details`, `spent` and `end` say in words which model answered and what it took, its rounds and
+ * calls, its tokens and cost, and why the turn is not completed.
  */
 export interface Head {
   turn_id: string;
@@ -253,6 +260,10 @@ export interface Head {
   undo?: boolean;
   answer_by?: number;
   fixes?: number;
+  footer?: string;
+  details?: string;
+  spent?: string;
+  end?: string;
 }
 
 /** The document of a turn. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Block, CallBlock, Document, Head } from "../src/protocol";
 import { parseLosslessJson } from "../src/rich/log/json";
+import { shortArguments } from "../src/text/argumentLines";
 import { drawn, Kernel, shown, start } from "./page";
 import { reference } from "./resolved";
 
@@ -163,7 +164,8 @@ test("a finished turn offers what its kernel can do, and says so to it", async (
     acts: ["rerun", "code"],
     version: 1,
     versions: 2,
-    replayed: "2026-11-22",
+    footer: "m · replayed from 2026-11-22",
+    details: "2 rounds · 1 call",
   });
   const buttons = [...el.querySelectorAll<HTMLButtonElement>("footer button")];
 
@@ -172,6 +174,7 @@ test("a finished turn offers what its kernel can do, and says so to it", async (
   expect(buttons.map((one) => one.getAttribute("aria-label"))).toEqual(["Rerun", "To code"]);
   expect(el.textContent).toContain("1/2");
   expect(el.textContent).toContain("replayed from 2026-11-22");
+  expect(el.querySelector("footer [title='2 rounds · 1 call']")).not.toBeNull();
   expect(kernel.of("act").map(({ action }) => action)).toEqual(["rerun", "code"]);
   close();
 });
@@ -197,16 +200,6 @@ test.each([
 
   expect(el.querySelectorAll(".nb-actions button")).toHaveLength(0);
   close();
-});
-
-test("the time in which a turn only waited for the person is counted apart", async () => {
-  const waited = await page([], { status: "completed", seconds: 18.4, waited: 12 });
-  const quick = await page([], { status: "completed", seconds: 6.4, waited: 0.01 });
-
-  expect(waited.el.querySelector("footer")?.textContent).toContain("6.4 s (+ 12.0 s waiting for you)");
-  expect(quick.el.querySelector("footer")?.textContent).toMatch(/ 6\.4 s$/);
-  waited.close();
-  quick.close();
 });
 
 test("a figure says whether the model got it, and a traceback that only the person sees it", async () => {
@@ -324,7 +317,7 @@ test("a call without arguments has no empty box for them", async () => {
 test("an opened call shows references by their names, and in a fold what the model wrote", async () => {
   const written =
     '{"df": "$VAR_REF{{birds}}", "query": "a $VAR_REF{{b}}", "all": ["$VAR_REF{{x[\'k\'][0]}}"]}';
-  const { el, close } = await page([call({ arguments: written })]);
+  const { el, close } = await page([call({ arguments: written, line: shortArguments(written) })]);
   const line = el.querySelector(".nb-line")?.textContent;
   await open(el);
 
@@ -338,6 +331,7 @@ test("after an edit the fold shows what the model wrote, and not what ran", asyn
   const edited = {
     arguments: '{"df": "$VAR_REF{{birds}}", "by": "island"}',
     asked_arguments: '{"df": "$VAR_REF{{birds}}", "by": "species"}',
+    line: 'df=birds, by="island"',
   };
   const { el, close } = await page([call(edited)]);
   await open(el);

@@ -605,7 +605,9 @@ test("a turn that is read at a glance has no field to search it", () => {
 
 test("a saved turn says why it ended without a finished answer, and one of an older file is drawn without", () => {
   const document = finished();
-  const page = shown({ ...document, head: { ...document.head, end_reason: "length" } });
+  const { model } = document.head;
+  const footer = `${model} · cut off at the length limit`;
+  const page = shown({ ...document, head: { ...document.head, footer, end_reason: "length" } });
   const told = page.el.querySelector(".nb-footer")?.textContent;
   page.close();
   const older = shown(document);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { indentJson, longArguments, shortArguments } from "../src/text/argumentLines";
-import { decisionLine, escapeInvisible, formatSeconds, parseObject, singleLine } from "../src/text/format";
+import { escapeInvisible, formatSeconds, parseObject, singleLine } from "../src/text/format";
 import argumentLines from "./arguments.json";
 import seconds from "./seconds.json";
 
@@ -79,24 +79,4 @@ test.each([
   [65, "1 min 5 s"],
 ])("%d seconds read as %j", (value, text) => {
   expect(formatSeconds(value)).toBe(text);
-});
-
-test("an approval that is remembered says for what, unless it was asked about again", () => {
-  const decision = {
-    gate: "run",
-    digest: "",
-    verdict: "approved",
-    by: "button",
-    reason: "",
-    edited: false,
-  } as const;
-  const again = { reason: "changed", problem: "" } as const;
-
-  expect(decisionLine({ ...decision, remember: "call" })).toBe(
-    "The call was approved, and these arguments from now on",
-  );
-  expect(decisionLine({ ...decision, remember: "tool" })).toBe(
-    "The call was approved, and the tool from now on",
-  );
-  expect(decisionLine({ ...decision, remember: "tool", again })).not.toContain("from now on");
 });

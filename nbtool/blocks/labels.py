@@ -211,20 +211,47 @@ def long_line(text: str) -> str:
     return shorten(one_line(text, sys.maxsize // 8), LONG_LINE)
 
 
+def call_texts(block: CallBlock) -> dict[str, str]:
+    """Return what a call's block says in words, besides its state: see `CallBlock`."""
+    return {"line": short_arguments(block["arguments"]), "facts": call_facts(block)}
+
+
+def head_texts(head: Head) -> dict[str, str]:
+    """Return what a turn's head says in words: see `Head`."""
+    why = f"model from {one_line(head['why'], 80)}" if head.get("why") else ""
+    details = (count_of(head["round"], "round") if head["round"] else "", count_of(head["calls"], "call"), why)
+    return {
+        "footer": _join(*_ending(head), *_spent(head["usage"]), _duration(head)),
+        "details": _join(*details),
+        "spent": ", ".join(filter(None, _spent(head["usage"]))),
+        "end": status_line(head),
+    }
+
+
 def footer_line(head: Head) -> str:
-    """Describe a turn in one line: model, recording, rounds, calls, tokens, cost, seconds."""
-    usage = head["usage"]
+    """Describe a turn in one line of text: model, recording, rounds, calls, tokens, cost, seconds."""
+    rounds = count_of(head["round"], "round") if head["round"] > 1 else ""
+    calls = count_of(head["calls"], "call") if head["calls"] else ""
+    return _join(*_ending(head), rounds, calls, *_spent(head["usage"]), _duration(head))
+
+
+def _ending(head: Head) -> tuple[str, ...]:
+    """Return the model, why it gave no final answer, and the recording."""
+    reason = END_REASONS[head["end_reason"]] if "end_reason" in head else ""
+    replayed = f"replayed from {one_line(head['replayed'], 40)}" if head.get("replayed") else ""
+    return one_line(head["model"], 80), reason, replayed
+
+
+def _spent(usage: UsageData) -> tuple[str, str]:
     tokens = usage["input_tokens"] + usage["output_tokens"]
-    facts = [
-        one_line(head["model"], 80),
-        END_REASONS[head["end_reason"]] if "end_reason" in head else "",
-        f"replayed from {one_line(head['replayed'], 40)}" if head.get("replayed") else "",
-        count_of(head["round"], "round") if head["round"] > 1 else "",
-        count_of(head["calls"], "call") if head["calls"] else "",
-        count_of(tokens, "token") if tokens else "",
-        format_cost(usage),
-        turn_seconds(head["seconds"], head.get("waited", 0.0)) if head["seconds"] is not None else "",
-    ]
+    return count_of(tokens, "token") if tokens else "", format_cost(usage)
+
+
+def _duration(head: Head) -> str:
+    return turn_seconds(head["seconds"], head.get("waited", 0.0)) if head["seconds"] is not None else ""
+
+
+def _join(*facts: str) -> str:
     return " · ".join(fact for fact in facts if fact)
 
 

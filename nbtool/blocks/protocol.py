@@ -88,7 +88,8 @@ class NotCounted(TypedDict):
 class DecisionData(TypedDict):
     """A decision at a gate and its source.
 
-    `remember` is what an approval holds for from now on; `again` is why it was discarded and asked for again.
+    `remember` is what an approval holds for from now on; `again` is why it was discarded and asked for again; `line`
+    says all of it.
     """
 
     gate: Gate
@@ -99,6 +100,7 @@ class DecisionData(TypedDict):
     edited: bool
     remember: NotRequired[Literal["call", "tool"]]
     again: NotRequired[NotCounted]
+    line: NotRequired[str]
 
 
 class ProseBlock(TypedDict):
@@ -170,7 +172,8 @@ class CallBlock(TypedDict):
     that is a table; `display` is what a notebook would show for another result; `media` are the images and sounds
     of the result, except `media_left_out`; `traceback` shows where the person's own code failed. `arguments` are
     those that run; `asked_arguments` those from the model, if a person edited them. `whole` describes the whole
-    result, if the model received a part of its text.
+    result, if the model received a part of its text. `line` has the arguments on one line, once they are complete, and
+    `facts` how the call went.
     """
 
     id: str
@@ -200,6 +203,8 @@ class CallBlock(TypedDict):
     traceback: NotRequired[str]
     asked_arguments: NotRequired[str]
     whole: NotRequired[str]
+    line: NotRequired[str]
+    facts: NotRequired[str]
 
 
 class NoticeBlock(TypedDict):
@@ -241,6 +246,9 @@ class Head(TypedDict):
     of its seconds it only `waited` for the person, whether its changes to the notebook can be undone, `answer_by`,
     in seconds since the epoch: when what waits is denied, `fixes`, the number of the failed cell that it is about,
     and `acts`: the actions that the page may offer (see `view.actions`).
+
+    `footer`, `details`, `spent` and `end` say in words which model answered and what it took, its rounds and calls, its
+    tokens and cost, and why the turn is not completed.
     """
 
     turn_id: str
@@ -268,6 +276,10 @@ class Head(TypedDict):
     undo: NotRequired[bool]
     answer_by: NotRequired[float]
     fixes: NotRequired[int]
+    footer: NotRequired[str]
+    details: NotRequired[str]
+    spent: NotRequired[str]
+    end: NotRequired[str]
 
 
 class Document(TypedDict):

@@ -117,6 +117,7 @@ HEAD = object_of(
         "waited": NUMBER,
         "undo": {"const": True},
         "fixes": COUNT,
+        **dict.fromkeys(("footer", "details", "spent", "end"), LINE),
     },
 )
 DECISION = object_of(
@@ -130,6 +131,7 @@ DECISION = object_of(
     },
     {
         "remember": {"enum": ["call", "tool"]},
+        "line": text(2 * LINE_LENGTH),
         "again": object_of({"reason": {"enum": list(get_args(ReaskReason))}, "problem": LINE}),
     },
 )
@@ -190,6 +192,8 @@ CALL_BLOCK = object_of(
         "media_left_out": COUNT,
         "asked_arguments": PROSE,
         "whole": LINE,
+        "line": NAME,
+        "facts": LINE,
     },
 )
 NOTICE_BLOCK = object_of(

@@ -20,15 +20,10 @@ IS_RECORDING = bool(os.environ.get("NBTOOL_RECORD"))  # read now: each test has 
 PAGE_DATA: dict[str, dict[str, Any]] = {
     "labels.json": {
         "callStates": labels.CALL_STATE_LABELS,
-        "turnStatuses": labels.TURN_STATUS_LABELS,
-        "endReasons": labels.END_REASONS,
-        "decisionSources": labels.DECISION_SOURCES,
-        "rememberedScopes": labels.REMEMBERED_SCOPES,
         "rememberChoices": labels.REMEMBER_CHOICES,
         "rememberLabels": labels.REMEMBER_LABELS,
         "rememberToolWarning": labels.REMEMBER_TOOL_WARNING,
         "rememberCallInstead": labels.REMEMBER_CALL_INSTEAD,
-        "reaskReasons": labels.REASK_REASONS,
         "edited": labels.EDITED,
         "resultWaits": labels.RESULT_WAITS,
         "costUnknown": labels.COST_UNKNOWN,

@@ -464,8 +464,12 @@ def test_the_head_shows_what_no_event_contains() -> None:
 
     asyncio.run(tell())
 
+    details = "0 calls · model from named by -m"
     assert page.of("patches")[-1]["patches"] == [
-        {"op": "head", "set": {"why": "named by -m", "version": 1, "versions": 2, "acts": ["rerun"]}}
+        {
+            "op": "head",
+            "set": {"why": "named by -m", "version": 1, "versions": 2, "acts": ["rerun"], "details": details},
+        }
     ]
 
 

@@ -1,16 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, Document } from "../protocol";
 import { indentJson } from "../text/argumentLines";
-import {
-  callState,
-  decisionFacts,
-  END_REASON_LABELS,
-  formatCost,
-  parseObject,
-  plural,
-  singleLine,
-  turnSeconds,
-} from "../text/format";
+import { callState, MAX_FACTS, parseObject, plural, singleLine } from "../text/format";
 import { LongText } from "../views/text/AppendOnlyText";
 import type { ExplorerClient } from "./client";
 import { ancestors, findTurn, turnNumbers } from "./listRows";
@@ -199,20 +190,9 @@ function Sides({ left, right, names }: SidesProps): JSX.Element {
 }
 
 function FactsRow({ left, right }: { left: Document; right: Document }): JSX.Element {
-  const facts: [string, (document: Document) => string][] = [
-    ["status", ({ head }) => head.status],
-    ["reason", ({ head }) => END_REASON_LABELS.get(head.end_reason ?? "") ?? ""],
-    ["model", ({ head }) => singleLine(head.model, 60)],
-    ["rounds", ({ head }) => String(head.round)],
-    ["time", ({ head }) => (head.seconds === null ? "" : turnSeconds(head))],
-    ["tokens", ({ head: { usage } }) => String(usage.input_tokens + usage.output_tokens)],
-    ["cost", ({ head: { usage } }) => formatCost(usage)],
-  ];
-  const text = (document: Document): string =>
-    facts
-      .map(([name, of]) => [name, of(document)])
-      .filter(([, text]) => text)
-      .map(([name, text]) => `${name} ${text}`)
+  const text = ({ head: { status, model, footer = model, details = "" } }: Document): string =>
+    [status, ...singleLine(footer, MAX_FACTS).split(" · "), ...singleLine(details, MAX_FACTS).split(" · ")]
+      .filter(Boolean)
       .join("\n");
   return <DiffRow name="Summary" left={text(left)} right={text(right)} />;
 }
@@ -230,7 +210,7 @@ function CallPair({ pair: { left, right } }: { pair: Pair<CallBlock> }): JSX.Ele
 /** A call as text that can be compared. */
 function callText(call: CallBlock): string {
   const [sign, word] = callState(call);
-  const decisions = decisionFacts(call).join(", ");
+  const decisions = call.decisions.map(({ line = "" }) => singleLine(line, MAX_FACTS)).join(", ");
   return [
     `${sign} ${singleLine(call.name, 64)}: ${word}${decisions && ` (${decisions})`}`,
     parseObject(call.arguments) ? indentJson(call.arguments) : call.arguments,

@@ -1,13 +1,6 @@
 import { Component, createRef, type JSX } from "preact";
 import type { CallState, Document } from "../protocol";
-import {
-  END_REASON_LABELS,
-  formatCost,
-  plural,
-  singleLine,
-  TURN_STATUS_LABELS,
-  turnSeconds,
-} from "../text/format";
+import { MAX_FACTS, singleLine } from "../text/format";
 import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
 import { LongText } from "../views/text/AppendOnlyText";
@@ -194,28 +187,18 @@ function scrollPaneTo(el: Element): void {
 }
 
 function endNotice({ head }: Document): JSX.Element | null {
-  const end =
-    head.seconds !== null &&
-    TURN_STATUS_LABELS[head.status] &&
-    (head.error || TURN_STATUS_LABELS[head.status]);
+  const end = head.seconds !== null && head.end;
   const level = head.status === "error" || head.status === "timeout" ? "error" : "info";
   return end ? <Notice block={{ text: end, level }} /> : null;
 }
 
 function facts({ head, blocks }: Document): string {
-  const { usage } = head;
-  const tokens = usage.input_tokens + usage.output_tokens;
   return [
     head.status,
     failedCalls(countCalls(blocks)),
-    END_REASON_LABELS.get(head.end_reason ?? ""),
-    singleLine(head.model, 60),
     head.started !== null && new Date(head.started * 1000).toLocaleString(),
-    head.seconds !== null && turnSeconds(head),
-    head.round > 0 && plural(head.round, "round"),
-    tokens > 0 && `${plural(tokens, "token")} (${usage.input_tokens} in, ${usage.output_tokens} out)`,
-    formatCost(usage),
-    head.replayed && `replayed from ${singleLine(head.replayed, 40)}`,
+    singleLine(head.footer ?? head.model, MAX_FACTS),
+    singleLine(head.details ?? "", MAX_FACTS),
   ]
     .filter(Boolean)
     .join(" · ");

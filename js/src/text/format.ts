@@ -1,18 +1,7 @@
-/** Texts of the view: states of calls and turns, numbers, seconds, cost, arguments in one line. */
-import type { CallBlock, CallState, DecisionData, Head, UsageData } from "../protocol";
+/** Texts of the view: states of calls, numbers, seconds, and lines in which nothing is hidden. What the document says in words is made by nbtool/blocks/labels.py. */
+import type { CallBlock, CallState, Head, UsageData } from "../protocol";
 import { limitStacks } from "./combining";
-import {
-  callStates,
-  costUnknown,
-  decisionSources,
-  edited,
-  endReasons,
-  reaskReasons,
-  rememberedScopes,
-  resultWaits,
-  toolsNotPriced,
-  turnStatuses,
-} from "./labels.json";
+import { callStates, costUnknown, edited, resultWaits, toolsNotPriced } from "./labels.json";
 
 /** The sign and the word of every state of a call. These labels are generated from nbtool/blocks/labels.py. */
 export const CALL_STATE_LABELS = callStates as unknown as Record<
@@ -20,16 +9,11 @@ export const CALL_STATE_LABELS = callStates as unknown as Record<
   readonly [sign: string, word: string]
 >;
 
-/** What is shown below a turn that is not completed. */
-export const TURN_STATUS_LABELS: Record<Head["status"], string> = turnStatuses;
-
-/** Why a turn has no finished answer, in a few words for its footer. */
-export const END_REASON_LABELS: ReadonlyMap<string, string> = /* @__PURE__ */ new Map(
-  /* @__PURE__ */ Object.entries(endReasons),
-);
-
 /** Shown for a call whose arguments a person edited. */
 export const EDITED_LABEL = edited;
+
+/** Characters of a line of facts that the kernel wrote. */
+export const MAX_FACTS = 2_000;
 
 /** Shown if the kernel does not acknowledge a click. */
 export const NO_REPLY = "The kernel has not confirmed it. Use the notebook's interrupt button instead.";
@@ -110,12 +94,6 @@ export function omittedMarker(omitted: number | undefined): string {
   return omitted ? `… ${plural(omitted, "character")} more` : "";
 }
 
-/** Shown after a verdict, by decision source; any other source is shown by name. */
-const DECISION_SOURCES: ReadonlyMap<string, string> = new Map(Object.entries(decisionSources));
-
-/** Why a decision was discarded, and approval was requested again. */
-const REASK_REASONS = reaskReasons;
-
 /** The sign and the word of a call's state; of a call that waits, also what the decision is about. */
 export function callState(block: CallBlock): readonly [sign: string, word: string] {
   const [sign, word] = CALL_STATE_LABELS[block.state] ?? CALL_STATE_LABELS.unknown;
@@ -124,29 +102,4 @@ export function callState(block: CallBlock): readonly [sign: string, word: strin
 
 function waitsForResult({ state, question }: CallBlock): boolean {
   return state === "waiting" && question?.gate === "result";
-}
-
-/** What was decided about a call in a few words each, without what did not count. */
-export function decisionFacts(block: CallBlock): string[] {
-  const subjects = { run: waitsForResult(block) ? "call " : "", result: "result " };
-  return block.decisions
-    .filter(({ again }) => again === undefined)
-    .map((decision) => `${subjects[decision.gate]}${decisionText(decision)}`);
-}
-
-/** One decision in full. */
-export function decisionLine(decision: DecisionData): string {
-  const { gate, reason, again } = decision;
-  const what = `${gate === "run" ? "The call was" : "The result was"} ${decisionText(decision)}`;
-  if (again !== undefined) {
-    const problem = again.problem && `: ${singleLine(again.problem, 2000)}`;
-    return `${what}, and asked about again, since ${REASK_REASONS[again.reason]}${problem}`;
-  }
-  return `${what}${reason && `: ${singleLine(reason, 2000)}`}`;
-}
-
-function decisionText({ verdict, by, edited, remember, again }: DecisionData): string {
-  const source = DECISION_SOURCES.get(by) ?? ` by ${singleLine(by, 40)}`;
-  const scope = remember && again === undefined ? rememberedScopes[remember] : "";
-  return `${verdict}${edited ? " with your edit" : ""}${source}${scope}`;
 }

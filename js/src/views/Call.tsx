@@ -1,17 +1,13 @@
 /** One call of the log: its line, and its details in a fold. */
 import { Component, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
-import { longArguments, shortArguments } from "../text/argumentLines";
-import {
-  callState,
-  decisionFacts,
-  EDITED_LABEL,
-  formatSeconds,
-  omittedMarker,
-  singleLine,
-} from "../text/format";
+import { longArguments } from "../text/argumentLines";
+import { callState, MAX_FACTS, omittedMarker, singleLine } from "../text/format";
 import { LazyView } from "./LazyView";
 import { LongText } from "./text/AppendOnlyText";
+
+/** Characters of the arguments in the line of a call. */
+const MAX_ARGUMENTS = 80;
 
 interface CallProps {
   block: CallBlock;
@@ -59,13 +55,13 @@ export function CallLine({ block, isOpen }: { block: CallBlock; isOpen: boolean 
         {sign}
       </span>
       <code class="nb-line">
-        <b>{singleLine(block.name, 64)}</b>({shortArguments(block.arguments)})
+        <b>{singleLine(block.name, 64)}</b>({singleLine(block.line ?? block.arguments, MAX_ARGUMENTS)})
       </code>
       {block.fraction !== null && (
         <progress max={1} value={block.fraction} aria-label={firstLine(block) || "Progress"} />
       )}
       {!isOpen && <FirstLine block={block} />}
-      <span class="nb-muted nb-facts">{facts(block, word)}</span>
+      <span class="nb-muted nb-facts">{facts(block)}</span>
     </>
   );
 }
@@ -89,21 +85,10 @@ export function firstLine({ state, result, reason, progress, asked_arguments }: 
   return singleLine(/^[[{]+\n/.test(text) ? text : (text.split("\n", 1)[0] ?? ""));
 }
 
-function facts(block: CallBlock, stateLabel: string): string {
-  const isExplained = block.state === "ok" || block.decisions.some(({ verdict }) => verdict === block.state);
-  return [
-    !isExplained && stateLabel,
-    block.fraction !== null && `${Math.round(block.fraction * 100)} %`,
-    block.started !== null && block.seconds !== null && formatSeconds(block.seconds),
-    ...decisionFacts(block),
-    block.asked_arguments !== undefined && !block.decisions.some(isEffectiveEdit) && EDITED_LABEL,
-  ]
-    .filter(Boolean)
-    .join(" · ");
-}
-
-function isEffectiveEdit({ edited, again }: CallBlock["decisions"][number]): boolean {
-  return edited && again === undefined;
+/** How a call went, and how far it is. */
+function facts(block: CallBlock): string {
+  const words = singleLine(block.facts ?? callState(block)[1], MAX_FACTS);
+  return block.fraction === null ? words : `${Math.round(block.fraction * 100)} % · ${words}`;
 }
 
 /** The texts of a call as they are. */

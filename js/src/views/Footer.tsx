@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { type Connection, isLive } from "../kernel/turn";
 import type { Document } from "../protocol";
-import { singleLine, TURN_STATUS_LABELS } from "../text/format";
+import { MAX_FACTS, singleLine } from "../text/format";
 import { isAside } from "./Blocks";
 import { LazyView } from "./LazyView";
 import { Notice } from "./Notice";
@@ -28,9 +28,7 @@ export function Footer({
   const hasQuestion =
     head.status === "parked" && blocks.some((block) => block.kind === "call" && block.question);
   const end =
-    !isLive(document) &&
-    TURN_STATUS_LABELS[head.status] &&
-    (head.error || (!hasQuestion && TURN_STATUS_LABELS[head.status])); // the card shows what the turn waits for
+    !isLive(document) && head.end && (head.error || !hasQuestion) && singleLine(head.end, MAX_FACTS); // the card shows what the turn waits for
   const level = head.status === "error" || head.status === "timeout" ? "error" : "info";
   return (
     <footer>

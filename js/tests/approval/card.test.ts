@@ -243,7 +243,7 @@ test("a reason that ends with a full stop gets no second one", async () => {
     by: "button",
     edited: false,
   };
-  const decisions = [{ ...decision, reason: "Not needed." }];
+  const decisions = [{ ...decision, reason: "Not needed.", line: "The call was denied: Not needed." }];
 
   desk.kernel.patches({ op: "update", id: "c1", set: { question: null, state: "denied", decisions } });
   await vi.advanceTimersByTimeAsync(10);

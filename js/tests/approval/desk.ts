@@ -2,6 +2,7 @@ import { vi } from "vitest";
 import { setModule } from "../../src/kernel/lazy";
 import type { CallBlock, QuestionData } from "../../src/protocol";
 import lazyModule from "../../src/rich/index";
+import { shortArguments } from "../../src/text/argumentLines";
 import { Kernel, shown, start } from "../page";
 
 export const ARGUMENTS = '{"ticker":"ACME","n":12345678901234567890}';
@@ -54,6 +55,7 @@ export function call(asked: Partial<QuestionData> = {}, block: Partial<CallBlock
     started: null,
     seconds: null,
     more: {},
+    line: shortArguments(question.gate === "run" ? question.shown : ARGUMENTS),
     ...block,
   };
 }
@@ -114,9 +116,11 @@ export class Desk {
 
   /** What the kernel makes known of a decision. */
   async decided(id: string, digest: string, verdict: "approved" | "denied", by = "button"): Promise<void> {
-    const decisions = [{ gate: "run" as const, digest, verdict, by, reason: "", edited: false }];
+    const facts = by === "button" ? verdict : `${verdict} by ${by}`;
+    const line = `The call was ${facts}`;
+    const decisions = [{ gate: "run" as const, digest, verdict, by, reason: "", edited: false, line }];
     const state = verdict === "denied" ? "denied" : "ready";
-    this.kernel.patches({ op: "update", id, set: { question: null, state, decisions } });
+    this.kernel.patches({ op: "update", id, set: { question: null, state, decisions, facts } });
     await vi.advanceTimersByTimeAsync(10);
   }
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from nbtool.blocks.display_limits import DISPLAY_LIMITS, BoundedText, Limits
-from nbtool.blocks.protocol import Block, Patch
+from nbtool.blocks.labels import call_texts
+from nbtool.blocks.protocol import Block, CallBlock, Patch
 from nbtool.clock import monotonic
 
 MIN_THINKING_SECONDS = 1.0
 """Seconds of thinking from which on they are worth a word; a turn that is restored takes none."""
+
+_WORDED = frozenset(("state", "arguments", "asked_arguments", "decisions", "seconds", "started"))
+"""The fields of a call that its words are made of."""
 
 ProseKind = Literal["text", "thinking", "refusal"]
 TextField = Literal["text", "arguments", "progress"]
@@ -68,6 +73,7 @@ class BlockBuilder:
         changed: dict[str, Any] = {field: str(self.texts[field])}
         if (old and old.omitted) or self.texts[field].omitted:
             changed["more"] = self._omitted()
+        changed |= self._changed_words(changed)
         return [{"op": "update", "id": self.id, "set": changed}]
 
     def update(self, **values: Any) -> list[Patch]:
@@ -76,13 +82,22 @@ class BlockBuilder:
         if self.kind == "thinking" and values.get("state") == "whole" and seconds >= MIN_THINKING_SECONDS:
             values.setdefault("seconds", seconds)
         self.fields.update(values)
-        return [{"op": "update", "id": self.id, "set": values}]
+        return [{"op": "update", "id": self.id, "set": values | self._changed_words(values)}]
 
     def block(self) -> Block:
         """Return the current block."""
         texts = {field: str(bounded) for field, bounded in self.texts.items()}
         more = {"more": self._omitted()} if self.texts else {}
         return cast("Block", {"id": self.id, "kind": self.kind, **self.fields, **texts, **more})
+
+    def _changed_words(self, changed: Mapping[str, Any]) -> dict[str, str]:
+        """Return what a call says in words, where that has changed; its arguments are streamed before it is ready."""
+        if self.kind != "call" or self.fields["state"] == "writing" or _WORDED.isdisjoint(changed):
+            return {}
+        words = call_texts(cast("CallBlock", self.block()))
+        new = {name: text for name, text in words.items() if self.fields.get(name) != text}
+        self.fields |= new
+        return new
 
     def _omitted(self) -> dict[str, int]:
         return {field: bounded.omitted for field, bounded in self.texts.items() if bounded.omitted}

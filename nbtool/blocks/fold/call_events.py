@@ -8,8 +8,9 @@ from typing import Any
 from nbtool.blocks.argument_targets import resolved_shapes
 from nbtool.blocks.fold.block_builder import BlockBuilder, call_builder
 from nbtool.blocks.fold.document_builder import DocumentBuilder
+from nbtool.blocks.labels import decision_line
 from nbtool.blocks.media import media_data
-from nbtool.blocks.protocol import DecisionData, MediaData, Patch, ResolvedShape
+from nbtool.blocks.protocol import DecisionData, MediaData, NotCounted, Patch, ResolvedShape
 from nbtool.blocks.question import preview_data, question_data
 from nbtool.blocks.sanitize import without_controls
 from nbtool.event_filter import is_delivered, is_withdrawal
@@ -102,6 +103,7 @@ class CallFolds:
         }  # fmt: skip
         if event.remember:
             decision["remember"] = event.remember
+        decision["line"] = decision_line(decision)
         if is_withdrawal(event):
             self._withdrawn.add(event.call_id)
         states = {"denied": "denied", "withheld": "withheld", "approved": "ready", "released": "ready"}
@@ -259,8 +261,10 @@ def _outline(entry: BlockBuilder) -> list[Patch]:
 
 def _not_counted(entry: BlockBuilder, reask: RepeatedQuestion | None) -> dict[str, Any]:
     """Record in the last decision why it was discarded, if approval is requested again."""
-    decisions = entry.fields["decisions"]
+    decisions: list[DecisionData] = entry.fields["decisions"]
     if reask is None or not decisions:
         return {}
-    note = {"reason": reask.reason, "problem": without_controls(reask.problem)}
-    return {"decisions": [*decisions[:-1], {**decisions[-1], "again": note}]}
+    again: NotCounted = {"reason": reask.reason, "problem": without_controls(reask.problem)}
+    last: DecisionData = {**decisions[-1], "again": again}
+    last["line"] = decision_line(last)
+    return {"decisions": [*decisions[:-1], last]}

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from nbtool.blocks.display_limits import Limits, omitted_marker, truncate
 from nbtool.blocks.fold.block_builder import BlockBuilder
+from nbtool.blocks.labels import head_texts
 from nbtool.blocks.protocol import VERSION, Document, Head, Patch, UsageData
 from nbtool.blocks.sanitize import without_controls
 from nbtool.messages import Media, Usage
@@ -43,7 +44,9 @@ class DocumentBuilder:
     def set_head(self, **values: Any) -> list[Patch]:
         """Set fields of the head."""
         self.head.update(cast("Head", values))
-        return [{"op": "head", "set": values}]
+        new = {name: text for name, text in head_texts(self.head).items() if self.head.get(name, "") != text}
+        self.head.update(cast("Head", new))
+        return [{"op": "head", "set": values | new}]
 
     def clear_activity(self) -> list[Patch]:
         """Remove what the turn is doing from the head."""
@@ -61,10 +64,11 @@ class DocumentBuilder:
 
 
 def _head() -> Head:
-    return {
+    head: Head = {
         "turn_id": "", "model": "", "prompt": "", "status": "running", "round": 0, "calls": 0, "activity": "",
         "usage": usage_data(Usage()), "started": None, "seconds": None, "error": "",
     }  # fmt: skip
+    return cast("Head", {**head, **head_texts(head)})
 
 
 def usage_data(usage: Usage) -> UsageData:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from nbtool.blocks.display_limits import omitted_marker, truncate
+from nbtool.blocks.labels import call_texts, head_texts
 from nbtool.blocks.media import embed_media
 from nbtool.blocks.protocol import (
     VERSION,
@@ -159,11 +160,13 @@ class _Truncator:
         return every[:MAX_ENTRIES]
 
 
+def _call_without_times(block: CallBlock) -> CallBlock:
+    bare: CallBlock = {**block, "started": None, "seconds": None}
+    return cast("CallBlock", {**bare, **call_texts(bare)})
+
+
 def _without_times(document: Document) -> Document:
-    blocks = [
-        {**block, "started": None, "seconds": None} if block["kind"] == "call" else block
-        for block in document["blocks"]
-    ]
+    blocks = [_call_without_times(block) if block["kind"] == "call" else block for block in document["blocks"]]
     omitted = ("version", "versions", "turns", "waited")
     head = {name: value for name, value in document["head"].items() if name not in omitted}
     return cast("Document", {**document, "head": {**head, "started": None, "seconds": None}, "blocks": blocks})
@@ -194,7 +197,7 @@ def _head(head: Head, clipper: _Truncator) -> Head:
         del result["chat"]
     for name in ("acts", "why", "answer_by"):  # the reason for the model names the person's settings and files
         result.pop(name, None)
-    return cast("Head", result)
+    return cast("Head", result | head_texts(cast("Head", result)))
 
 
 def _block(block: Block, clipper: _Truncator) -> list[Block]:
@@ -230,6 +233,8 @@ def _call(block: CallBlock, clipper: _Truncator) -> CallBlock:
         "question": None,
         "decisions": [_decision(one, clipper) for one in clipper.entries(block["decisions"])],
     }
+    if "facts" in block:
+        result["facts"] = clipper.text(block["facts"], LINE_LENGTH)
     if "display" in block and not clipper.has_room(block["display"]["text"]):
         del result["display"]
     if "table" in block:

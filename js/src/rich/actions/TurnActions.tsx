@@ -1,12 +1,11 @@
 import { Component, type JSX } from "preact";
 import { isLive } from "../../kernel/turn";
 import type { ActionId, Document, Head } from "../../protocol";
-import { formatCost, plural } from "../../text/format";
+import { MAX_FACTS, plural, singleLine } from "../../text/format";
 import { ACTIONS, actionsAt, actionText, isPossible } from "../../views/actions";
 import { Copy } from "../../views/Copy";
 import type { LazyViews } from "../../views/LazyView";
 import { EditPrompt } from "./EditPrompt";
-import { footerDetails, footerFacts } from "./facts";
 
 /** Where turns have buttons in their footer. */
 const FOOTER_PLACES = ["live", "served", "saved", "conversation"] as const;
@@ -51,7 +50,9 @@ export class TurnActions extends Component<Props, State> {
     return (
       <>
         <Versions head={document.head} runAction={runAction} />
-        <span title={footerDetails(document.head)}>{footerFacts(document.head)}</span>
+        <span title={singleLine(document.head.details ?? "", MAX_FACTS)}>
+          {singleLine(document.head.footer ?? document.head.model, MAX_FACTS)}
+        </span>
         <span class="nb-actions">
           {!isLive(document) && reply?.kind === "text" && (
             <Copy text={() => reply.text} label="Copy reply">
@@ -93,9 +94,8 @@ export class TurnActions extends Component<Props, State> {
 }
 
 /** What sending a turn again takes, from what it took: its tokens, their cost, and its calls, which run again. */
-function repeatCost({ usage, calls }: Head): string {
-  const tokens = usage.input_tokens + usage.output_tokens;
-  const last = [tokens > 0 && plural(tokens, "token"), formatCost(usage)].filter(Boolean).join(", ");
+function repeatCost({ spent = "", calls }: Head): string {
+  const last = singleLine(spent, MAX_FACTS);
   const again = calls > 0 ? ` ${plural(calls, "call")} may run again, with your approvals.` : "";
   return `${last && `The last time took ${last}.`}${again}`.trim();
 }

@@ -19,6 +19,7 @@ import { MediaList } from "../../views/MediaList";
 import { InlineCode } from "../../views/text/InlineCode";
 import { Effect } from "./Diff";
 import { approveMessage, type Draft, denyMessage, isEdited, isReadable } from "./drafts";
+import { summarizeEdited } from "./editedArguments";
 import { KeyHint, keysText } from "./KeyHint";
 import { Body, contentSize, Edit } from "./QuestionBody";
 import { REMEMBER_LABELS, rememberChoices, rememberWarning } from "./remember";
@@ -192,7 +193,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
             <Effect text={readable ? notice : `${notice.slice(0, MAX_UNOPENED_CHARS)}…`} />
           </section>
         )}
-        <CallSummary call={call} edited={edited ? draft.text : null} />
+        <CallSummary call={call} edited={edited ? summarizeEdited(call, `${draft.text}`) : undefined} />
         {sign_in !== undefined && <SignInAddress address={sign_in} />}
         {description && (
           <p class="nb-muted nb-description">

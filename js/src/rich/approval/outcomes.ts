@@ -1,7 +1,6 @@
 /** What came of the questions that are no longer on the card, a line each. */
 import type { Block, CallBlock, Document } from "../../protocol";
-import { shortArguments } from "../../text/argumentLines";
-import { callState, decisionLine, singleLine } from "../../text/format";
+import { callState, MAX_FACTS, singleLine } from "../../text/format";
 import { pendingCalls, safeLine } from "../../views/approval/pending";
 
 /** Characters of a call's arguments in the line about its decision. */
@@ -31,7 +30,7 @@ function outcomeText(digest: string, block: Block | undefined): string {
   if (block?.kind !== "call") return "withdrawn.";
   const decision = block.decisions.find((one) => one.digest === digest);
   if (decision?.by === "expired") return "denied, because nobody decided in time.";
-  if (decision) return decisionLine(decision).replace(/(?<![.!?…])$/, "."); // a reason may end with one
+  if (decision) return singleLine(decision.line ?? decision.verdict, MAX_FACTS).replace(/(?<![.!?…])$/, "."); // a reason may end with one
   return block.started === null ? "not run; withdrawn." : `${callState(block)[1]}; withdrawn.`;
 }
 
@@ -40,8 +39,7 @@ function callName(block: Block | undefined, blocks: readonly Block[]): string {
   if (block?.kind !== "call") return "";
   const round = blocks.filter((one): one is CallBlock => one.kind === "call" && one.round === block.round);
   const names = round.map(
-    ({ name, arguments: text }) =>
-      `${singleLine(name, 60)}(${safeLine(shortArguments(text, MAX_NAMED_CHARS), MAX_NAMED_CHARS)})`,
+    ({ name, arguments: text, line = text }) => `${singleLine(name, 60)}(${safeLine(line, MAX_NAMED_CHARS)})`,
   );
   const at = round.indexOf(block);
   const name = names[at] ?? "";

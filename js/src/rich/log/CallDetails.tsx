@@ -2,10 +2,10 @@ import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, TablePreview } from "../../protocol";
 import { longArguments, nameReferences } from "../../text/argumentLines";
 import {
-  decisionLine,
   EDITED_LABEL,
   escapeInvisible,
   formatSeconds,
+  MAX_FACTS,
   omittedMarker,
   plural,
   singleLine,
@@ -53,7 +53,7 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
       <Section title="Decisions" when={block.decisions.length > 0 || hasOtherReason(block)}>
         {block.decisions.map((decision) => (
           <p>
-            <InlineCode text={decisionLine(decision)} />
+            <InlineCode text={singleLine(decision.line ?? decision.verdict, MAX_FACTS)} />
           </p>
         ))}
         {hasOtherReason(block) && (

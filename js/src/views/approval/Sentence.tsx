@@ -1,5 +1,4 @@
 import type { JSX } from "preact";
-import { shortArguments } from "../../text/argumentLines";
 import { parseObject, plural } from "../../text/format";
 import { type ArgumentSummary, type PendingCall, recipientOf, safeLine, summarizeArguments } from "./pending";
 
@@ -12,11 +11,11 @@ const MAX_CALL_CHARS = 80;
 /** What is asked, in one line, with the call as a person would write it; the model's text is only quoted in it. */
 export function CallSummary({
   call,
-  edited = null,
+  edited,
 }: {
   call: PendingCall;
   /** The arguments that a person entered instead of the model's. */
-  edited?: string | null;
+  edited?: ArgumentSummary[] | undefined;
 }): JSX.Element {
   const { question } = call;
   const tool = safeLine(question.tool, 80);
@@ -49,7 +48,7 @@ export function CallSummary({
         <code>{tool}</code> asks: {safeLine(question.shown, 300)}
       </p>
     );
-  const summaries = summarizeArguments(call, edited);
+  const summaries = edited ?? summarizeArguments(call);
   const omitted = summaries.length - MAX_NAMED_ARGUMENTS;
   const written = summaries.slice(0, MAX_NAMED_ARGUMENTS).map(({ name, value }) => `${name}=${value}`);
   return (
@@ -60,7 +59,7 @@ export function CallSummary({
           <b>{tool}</b>({written.join(", ")}
           {omitted > 0 && `, … ${plural(omitted, "argument")} more`})
         </code>
-        {edited !== null && " as you edited it"}?
+        {edited && " as you edited it"}?
       </p>
       <Chips references={summaries.filter(({ note }) => note)} />
     </>
@@ -68,8 +67,8 @@ export function CallSummary({
 }
 
 /** The arguments of a call that has run, as the log writes them. */
-function callArguments({ arguments: text }: PendingCall): string {
-  return safeLine(shortArguments(text, MAX_CALL_CHARS), MAX_CALL_CHARS);
+function callArguments({ arguments: text, line = text }: PendingCall): string {
+  return safeLine(line, MAX_CALL_CHARS);
 }
 
 /** What the references among the arguments are: the name, the type and the shape of each, and in a fold all of it. */

@@ -1,7 +1,6 @@
 /** Pending questions of a turn as plain sentences: who asks what, with which arguments. */
 import type { TurnState } from "../../kernel/turn";
-import type { CallBlock, Document, QuestionData } from "../../protocol";
-import { shortArguments } from "../../text/argumentLines";
+import type { CallBlock, Document, QuestionData, ResolvedShape } from "../../protocol";
 import { escapeConfusables } from "../../text/confusables";
 import { NO_REPLY, parseObject, plural, singleLine } from "../../text/format";
 import { onlyReference, resolvedText } from "../../text/resolved";
@@ -77,10 +76,10 @@ export function recipientOf({ recipient }: QuestionData): string {
   return recipient === undefined ? "the model" : safeLine(recipient, 80);
 }
 
-const MAX_LINE_CHARS = 60;
+export const MAX_LINE_CHARS = 60;
 
 /** The value of an argument that does not fit into a line. */
-const UNKNOWN = "…";
+export const UNKNOWN = "…";
 
 /** A name of an argument that cannot be read as more than one argument. */
 const ARGUMENT_NAME = /^[\w-]{1,60}$/;
@@ -88,63 +87,36 @@ const ARGUMENT_NAME = /^[\w-]{1,60}$/;
 /** Characters of what is said of a referenced object in the fold of its chip. */
 const MAX_DETAIL_CHARS = 1_000;
 
-/** What was made of a question last: a card draws one often, and of one that was edited each text is another. */
-const summaryCache = new WeakMap<
-  QuestionData,
-  { resolved: unknown; edited: string | null; summaries: ArgumentSummary[] }
->();
+/** What was made of a question last: a card draws one often. */
+const summaryCache = new WeakMap<QuestionData, { resolved: unknown; summaries: ArgumentSummary[] }>();
 
 /** Each argument in brief: references by their targets, everything else unchanged. */
-export function summarizeArguments(
-  { question, resolved }: PendingCall,
-  edited: string | null = null,
-): ArgumentSummary[] {
+export function summarizeArguments({ question, resolved }: PendingCall): ArgumentSummary[] {
   const cached = summaryCache.get(question);
-  if (cached?.resolved === resolved && cached.edited === edited) return cached.summaries;
-  const summaries = computeSummaries(question, resolved, edited);
-  summaryCache.set(question, { resolved, edited, summaries });
+  if (cached?.resolved === resolved) return cached.summaries;
+  const summaries = Object.entries(parseObject(question.shown) ?? {}).map(([name, value]) =>
+    summarizeArgument(name, value, ownProperty(resolved, name)),
+  );
+  summaryCache.set(question, { resolved, summaries });
   return summaries;
 }
 
-function computeSummaries(
-  question: QuestionData,
-  resolved: CallBlock["resolved"],
-  edited: string | null,
-): ArgumentSummary[] {
-  const original = parseObject(question.shown) ?? {};
-  const values = edited === null ? original : (parseObject(edited) ?? {});
-  return Object.entries(values).map(([name, value]) => {
-    const isUnchanged = JSON.stringify(ownProperty(original, name)) === JSON.stringify(value);
-    // the kernel's text, not the parsed value: numbers in JavaScript lose precision
-    const argument = isUnchanged ? ownProperty(resolved, name) : undefined;
-    const text = isUnchanged
-      ? argument
-        ? resolvedText(argument)
-        : UNKNOWN
-      : exactJson(name, value, `${edited}`);
-    const reference = argument && onlyReference(argument);
-    const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
-    const whole = reference?.name ?? text;
-    const line = lines > 1 ? `… ${plural(lines, "line")}` : safeLine(whole);
-    const note = reference ? safeLine(reference.summary || reference.text) : "";
-    const rest = reference?.text.startsWith(note)
-      ? reference.text.slice(note.length)
-      : (reference?.text ?? "");
-    const details = safeLine(rest.replace(/^: /, ""), MAX_DETAIL_CHARS);
-    const isComplete = line === whole && whole !== UNKNOWN && ARGUMENT_NAME.test(name);
-    return { name: safeLine(name), value: line, note, details, isComplete };
-  });
-}
-
-/** A value as JSON where this is what was typed for certain: JavaScript may have lost digits of its numbers. */
-function exactJson(name: string, value: unknown, typed: string): string {
-  const json = JSON.stringify(value);
-  const isPlain = typeof value !== "object" && (typeof value !== "number" || Number.isSafeInteger(value));
-  if (isPlain || value === null) return json;
-  const compact = (text: string): string => text.replace(/\s/g, "");
-  const member = compact(`${JSON.stringify(name)}:${json}`);
-  const isExact = [",", "}"].some((end) => compact(typed).includes(member + end));
-  return isExact ? shortArguments(`{"a":${json}}`, MAX_LINE_CHARS * 4).slice(2) : UNKNOWN;
+/** One argument in brief; its text is the kernel's, not the parsed value: numbers in JavaScript lose precision. */
+export function summarizeArgument(
+  name: string,
+  value: unknown,
+  argument: ResolvedShape | undefined,
+  text = argument ? resolvedText(argument) : UNKNOWN,
+): ArgumentSummary {
+  const reference = argument && onlyReference(argument);
+  const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
+  const whole = reference?.name ?? text;
+  const line = lines > 1 ? `… ${plural(lines, "line")}` : safeLine(whole);
+  const note = reference ? safeLine(reference.summary || reference.text) : "";
+  const rest = reference?.text.startsWith(note) ? reference.text.slice(note.length) : (reference?.text ?? "");
+  const details = safeLine(rest.replace(/^: /, ""), MAX_DETAIL_CHARS);
+  const isComplete = line === whole && whole !== UNKNOWN && ARGUMENT_NAME.test(name);
+  return { name: safeLine(name), value: line, note, details, isComplete };
 }
 
 /** The state of a decision, or why none is possible. */
