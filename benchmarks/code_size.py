@@ -64,6 +64,7 @@ BUNDLES = (
     ("explorer.js", "explorer.css"),
     ("conversation.js", "conversation.css"),
     ("rich.js",),
+    ("formulas.js",),
 )
 """The files that a page loads together; the first one names them."""
 

@@ -32,7 +32,8 @@ export type OmittedChars = Record<string, number>;
  * `notice` is shown before everything else, such as how the tool changed; `effect` describes the changes, such
  * as a file's diff, if the tool provides it; `media` are the images of a result, and `table` has its first rows.
  * With `is_form`, a server asks for the arguments; with `sign_in`, to open the page at this address. `recipient`
- * is who receives a result, if it is not the model.
+ * is who receives a result, if it is not the model. `ask` is the question in words: what is before the call, the
+ * call, and what is after it; `lines` are its arguments, if it is about a call with some.
  */
 export interface QuestionData {
   gate: Gate;
@@ -53,6 +54,21 @@ export interface QuestionData {
   is_form?: boolean;
   sign_in?: string;
   recipient?: string;
+  ask?: string[];
+  lines?: ArgumentLine[];
+}
+
+/**
+ * One argument of a question in brief.
+ * `note` is the type and shape of what a reference names, `details` what else is said of it. With `is_complete`
+ * nothing of the argument is omitted or rephrased.
+ */
+export interface ArgumentLine {
+  name: string;
+  value: string;
+  note: string;
+  details: string;
+  is_complete: boolean;
 }
 
 /** One thing that has changed since it was shown. */
@@ -64,13 +80,15 @@ export interface DifferenceData {
 
 /**
  * Why approval is requested again; see `RepeatedQuestion`.
- * `problem` is the error in arguments that a person entered, `edited` those arguments as JSON.
+ * `problem` is the error in arguments that a person entered, `edited` those arguments as JSON; `title` is the
+ * reason in words.
  */
 export interface ReaskData {
   reason: ReaskReason;
   differences: DifferenceData[];
   problem: string;
   edited: string;
+  title: string;
 }
 
 /** Why approval is requested again. */

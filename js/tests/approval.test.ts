@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { KERNEL_LOST } from "../src/text/format";
 import { ask as askAbout, call, calls, type Desk } from "./approval/desk";
 import { reference, plain as withoutReferences } from "./resolved";
 
@@ -262,7 +263,7 @@ describe.each([
 
     await vi.advanceTimersByTimeAsync(5000);
 
-    expect(desk.said()).toBe("The kernel does not respond. No decision can be sent from here.");
+    expect(desk.said()).toBe(KERNEL_LOST);
     expect([desk.button("Approve").disabled, desk.button("Deny").disabled]).toEqual([true, true]);
 
     desk.kernel.tell({ v: 1, kind: "pong", id: "x" });

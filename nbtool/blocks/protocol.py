@@ -31,7 +31,8 @@ class QuestionData(TypedDict):
     `notice` is shown before everything else, such as how the tool changed; `effect` describes the changes, such
     as a file's diff, if the tool provides it; `media` are the images of a result, and `table` has its first rows.
     With `is_form`, a server asks for the arguments; with `sign_in`, to open the page at this address.
-    `recipient` is who receives a result, if it is not the model.
+    `recipient` is who receives a result, if it is not the model. `ask` is the question in words: what is before the
+    call, the call, and what is after it; `lines` are its arguments, if it is about a call with some.
     """
 
     gate: Gate
@@ -52,6 +53,22 @@ class QuestionData(TypedDict):
     is_form: NotRequired[bool]
     sign_in: NotRequired[str]
     recipient: NotRequired[str]
+    ask: NotRequired[list[str]]
+    lines: NotRequired[list[ArgumentLine]]
+
+
+class ArgumentLine(TypedDict):
+    """One argument of a question in brief.
+
+    `note` is the type and shape of what a reference names, `details` what else is said of it. With `is_complete`
+    nothing of the argument is omitted or rephrased.
+    """
+
+    name: str
+    value: str
+    note: str
+    details: str
+    is_complete: bool
 
 
 class DifferenceData(TypedDict):
@@ -65,13 +82,15 @@ class DifferenceData(TypedDict):
 class ReaskData(TypedDict):
     """Why approval is requested again; see `RepeatedQuestion`.
 
-    `problem` is the error in arguments that a person entered, `edited` those arguments as JSON.
+    `problem` is the error in arguments that a person entered, `edited` those arguments as JSON; `title` is the reason
+    in words.
     """
 
     reason: ReaskReason
     differences: list[DifferenceData]
     problem: str
     edited: str
+    title: str
 
 
 ReaskReason = Literal["changed", "unwatched", "invalid"]

@@ -1,9 +1,10 @@
-"""The question at a gate in one line; the card of the page (`Sentence.tsx`) shows the same."""
+"""The question at a gate in one line, in its parts for the card of the page, and its arguments in brief."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nbtool.blocks.argument_lines import short_arguments
@@ -11,6 +12,7 @@ from nbtool.blocks.argument_targets import only_reference, resolved_shapes, reso
 from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import (
+    ArgumentLine,
     CallBlock,
     DifferenceData,
     QuestionData,
@@ -30,13 +32,13 @@ REASK_TITLES = {
     "unwatched": "Asked again, right before it runs: it may have changed since it was shown.",
     "invalid": "Asked again: the arguments that you put in do not fit.",
 }
-"""Why approval is requested again; the card shows the same."""
+"""Why approval is requested again."""
 
 FORM_SUMMARY = "{tool} for input. Send what is filled in?"
-"""The question about a form, after the server and `asks`; the card shows the same."""
+"""The question about a form, after the server and `asks`."""
 
 SIGN_IN_SUMMARY = "{tool} you to sign in. Open its page?"
-"""The question about a page, after the server and `asks`; the card shows the same."""
+"""The question about a page, after the server and `asks`."""
 
 MODEL = "the model"
 """Who receives a result, unless a question names another."""
@@ -49,6 +51,15 @@ MAX_CALL_CHARS = 80
 
 MAX_ARGUMENTS = 6
 """Arguments in the question."""
+
+MAX_DETAIL_CHARS = 1_000
+"""Characters of what else is said of a referenced object."""
+
+UNKNOWN = "…"
+"""The value of an argument whose target is not known."""
+
+ARGUMENT_NAME = re.compile(r"[\w-]{1,60}", re.ASCII)
+"""A name of an argument that cannot be read as more than one argument."""
 
 
 def question_data(event: CallAsked, store: dict[str, Media]) -> QuestionData:
@@ -108,7 +119,10 @@ def _reask_data(reask: RepeatedQuestion) -> ReaskData:
         for one in reask.differences
     ]
     problem, edited = clean_text(reask.problem), clean_text(reask.edited)
-    return {"reason": reask.reason, "differences": differences, "problem": problem, "edited": edited}
+    title = REASK_TITLES[reask.reason]
+    return {
+        "reason": reask.reason, "differences": differences, "problem": problem, "edited": edited, "title": title,
+    }  # fmt: skip
 
 
 def remarks(question: QuestionData) -> str:
@@ -125,7 +139,7 @@ def format_remarks(reask: RepeatedQuestion | None, notes: Sequence[str]) -> str:
 
 
 def _reask_lines(reask: ReaskData) -> Iterator[str]:
-    yield REASK_TITLES[reask["reason"]]
+    yield reask["title"]
     if reask["problem"]:
         yield reask["problem"]
     if reask["edited"]:
@@ -143,13 +157,41 @@ def question_summary(block: CallBlock) -> str:
         return ""
     if page := question.get("sign_in"):
         return _summarize_sign_in(question["tool"], page)
-    if question.get("is_form"):
-        return _summarize_form(question["tool"])
+    asked = "".join(question_parts(question, block["arguments"], block["resolved"]))
+    return asked + _reference_notes(question, block["resolved"])
+
+
+def question_parts(question: QuestionData, arguments: str, resolved: Mapping[str, ResolvedShape]) -> list[str]:
+    """Return a question in words: what is before the call, the call, and what is after it."""
+    tool = _line(question["tool"], 80)
+    if "sign_in" in question or question.get("is_form"):
+        return ["", tool, (SIGN_IN_SUMMARY if "sign_in" in question else FORM_SUMMARY).removeprefix("{tool}")]
     if question["gate"] == "result":
+        called = f"{tool}({_line(short_arguments(arguments, MAX_CALL_CHARS), MAX_CALL_CHARS)})"
         images, recipient = len(question.get("media", ())), question.get("recipient", "")
-        called = f"{_line(question['tool'], 80)}({short_arguments(block['arguments'], MAX_CALL_CHARS)})"
-        return _summarize_result(called, question["shown"], images, recipient)
-    return summarize_call(question["tool"], question["shown"], block["resolved"])
+        return ["Send the result of ", called, _result_end(question["shown"], images, recipient)]
+    if _arguments(question["shown"]) is None:
+        return ["", tool, f" asks: {_line(question['shown'], 300)}"]
+    return ["Run ", _call_text(question["tool"], question["shown"], resolved), "?"]
+
+
+def argument_lines(shown: str, resolved: Mapping[str, ResolvedShape]) -> list[ArgumentLine]:
+    """Return the arguments of a question in brief: references by their targets, everything else unchanged."""
+    return [_argument_line(name, value, resolved.get(name)) for name, value in (_arguments(shown) or {}).items()]
+
+
+def _argument_line(name: str, value: Any, resolved: ResolvedShape | None) -> ArgumentLine:
+    reference = only_reference(resolved)
+    whole = reference["name"] if reference else resolved_text(resolved) if resolved else UNKNOWN
+    line = _value_text(value, resolved)
+    about = reference["text"] if reference else ""
+    note = _line(reference["summary"] or about) if reference else ""
+    details = about.removeprefix(note).removeprefix(": ")
+    is_complete = line == whole != UNKNOWN and ARGUMENT_NAME.fullmatch(name) is not None
+    return {
+        "name": _line(name), "value": line, "note": note, "details": _line(details, MAX_DETAIL_CHARS),
+        "is_complete": is_complete,
+    }  # fmt: skip
 
 
 def summarize_request(event: CallAsked) -> str:
@@ -159,7 +201,8 @@ def summarize_request(event: CallAsked) -> str:
     if event.is_form:
         return _summarize_form(event.display_name)
     if event.gate == "result":
-        return _summarize_result(_line(event.display_name, 80), event.shown, len(event.media), event.recipient)
+        end = _result_end(event.shown, len(event.media), event.recipient)
+        return f"Send the result of {_line(event.display_name, 80)}{end}"
     return summarize_call(event.display_name, event.shown, resolved_shapes(event.resolved))
 
 
@@ -182,9 +225,18 @@ def summarize_call(tool: str, shown: str, resolved: Mapping[str, ResolvedShape])
     values = _arguments(shown)
     if values is None:
         return f"{_line(tool, 80)} asks: {_line(shown, 300)}"
-    references = [_reference_text(found) for name in values if (found := only_reference(resolved.get(name)))]
-    notes = f" {'; '.join(references)}." if references else ""
-    return f"Run {_call_text(tool, shown, resolved)}?{notes}"
+    return f"Run {_call_text(tool, shown, resolved)}?{_target_notes(values, resolved)}"
+
+
+def _reference_notes(question: QuestionData, resolved: Mapping[str, ResolvedShape]) -> str:
+    is_call = question["gate"] == "run" and not question.get("is_form")
+    return _target_notes(_arguments(question["shown"]) or {}, resolved) if is_call else ""
+
+
+def _target_notes(names: Iterable[str], resolved: Mapping[str, ResolvedShape]) -> str:
+    """Return what the references among arguments are, as sentences after the question."""
+    references = [_reference_text(found) for name in names if (found := only_reference(resolved.get(name)))]
+    return f" {'; '.join(references)}." if references else ""
 
 
 def _call_text(tool: str, shown: str, resolved: Mapping[str, ResolvedShape]) -> str:
@@ -207,11 +259,10 @@ def _summarize_form(tool: str) -> str:
     return FORM_SUMMARY.format(tool=_line(tool, 80))
 
 
-def _summarize_result(called: str, shown: str, images: int, recipient: str) -> str:
-    """Describe the question about a result; `called` is the tool, with its arguments where they are known."""
+def _result_end(shown: str, images: int, recipient: str) -> str:
+    """Return the end of the question about a result: who receives it, and how much it is."""
     images_note = f" and {count_of(images, 'image')}" if images else ""
-    size = f"{count_of(len(shown), 'character')}{images_note}"
-    return f"Send the result of {_line(called, 80 + MAX_CALL_CHARS + 2)} to {_line(recipient or MODEL, 80)} ({size})?"
+    return f" to {_line(recipient or MODEL, 80)} ({count_of(len(shown), 'character')}{images_note})?"
 
 
 def effect_text(effect: str) -> str:
@@ -230,7 +281,7 @@ def _value_text(value: Any, resolved: ResolvedShape | None) -> str:
         return f"… {count_of(lines, 'line')}"
     if reference := only_reference(resolved):
         return _line(reference["name"])
-    return _line(resolved_text(resolved) if resolved else "…")
+    return _line(resolved_text(resolved) if resolved else UNKNOWN)
 
 
 def _reference_text(reference: ResolvedReferenceShape) -> str:

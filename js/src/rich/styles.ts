@@ -2,6 +2,7 @@
 import conditions from "../styles/conditions.css";
 import insertedCell from "../styles/insertedCell.css";
 import media from "../styles/media.css";
+import words from "../styles/words.css";
 import actions from "./actions/actions.css";
 import card from "./approval/card.css";
 import pill from "./approval/pill.css";
@@ -19,7 +20,7 @@ export function withStyles(el: HTMLElement): HTMLElement {
   if (!styledRoots.has(target)) {
     styledRoots.add(target);
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(prose + code + log + media + actions + insertedCell + card + pill + conditions);
+    sheet.replaceSync(words + prose + code + log + media + actions + insertedCell + card + pill + conditions);
     target.adoptedStyleSheets.push(sheet);
   }
   return el;

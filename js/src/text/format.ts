@@ -15,6 +15,9 @@ export const EDITED_LABEL = edited;
 /** Characters of a line of facts that the kernel wrote. */
 export const MAX_FACTS = 2_000;
 
+/** Shown if the kernel is lost. */
+export const KERNEL_LOST = "The kernel does not respond: it has stopped, or is busy.";
+
 /** Shown if the kernel does not acknowledge a click. */
 export const NO_REPLY = "The kernel has not confirmed it. Use the notebook's interrupt button instead.";
 

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { isLive, type LinkState, type RequestState, type TurnState } from "../kernel/turn";
 import type { Document } from "../protocol";
-import { NO_REPLY, plural, singleLine } from "../text/format";
+import { KERNEL_LOST, NO_REPLY, plural, singleLine } from "../text/format";
 import { LazyView } from "./LazyView";
 
 interface Props {
@@ -57,7 +57,7 @@ function activityOf({ head, blocks }: Document): string {
 }
 
 function problemOf(link: LinkState, sent: RequestState | undefined): string {
-  if (link === "lost") return "The kernel does not respond: it has stopped, or is busy.";
+  if (link === "lost") return KERNEL_LOST;
   if (sent?.state === "noReply") return NO_REPLY;
   return sent?.state === "refused" ? sent.text : "";
 }

@@ -12,19 +12,8 @@ import { Thinking } from "./Thinking";
 /** Finished calls in a row from which on they are folded into one line. */
 const MIN_FOLDED_CALLS = 3;
 
-/** Whether a call needs no attention any more. */
-const SETTLED_STATES: readonly string[] = [
-  "ok",
-  "error",
-  "denied",
-  "withheld",
-  "not_found",
-  "invalid",
-  "timed_out",
-  "cancelled",
-  "stopped",
-  "not_run",
-];
+/** The states of a call that may need attention. */
+const UNSETTLED_STATES: readonly string[] = ["writing", "ready", "waiting", "running", "unknown"];
 
 /** The states whose reason is worth more than the room of a row. */
 const EXPLAINED_STATES: readonly string[] = ["error", "not_found", "invalid", "timed_out"];
@@ -66,7 +55,7 @@ export function isAside(block: Block): block is NoticeBlock {
 
 /** Whether what came of a call stands below its row: of the last one, of each chart, and of each that failed. */
 function hasOutcome(block: Block, last: Block | undefined): boolean {
-  if (block.kind !== "call" || block.question || !SETTLED_STATES.includes(block.state)) return false;
+  if (block.kind !== "call" || block.question || UNSETTLED_STATES.includes(block.state)) return false;
   if (block.state !== "ok") return EXPLAINED_STATES.includes(block.state);
   return block.display !== undefined || (block === last && !block.media);
 }
@@ -102,7 +91,7 @@ function groupSettledCalls(blocks: Block[]): Block[][] {
 /** Whether a call may be in a fold: its images and charts are to be seen. */
 function isSettledCall(block: Block | undefined): boolean {
   if (block?.kind !== "call" || block.question || block.media || block.display) return false;
-  return SETTLED_STATES.includes(block.state);
+  return !UNSETTLED_STATES.includes(block.state);
 }
 
 /** Many calls in one line. */

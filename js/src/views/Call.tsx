@@ -1,8 +1,7 @@
 /** One call of the log: its line, and its details in a fold. */
 import { Component, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
-import { longArguments } from "../text/argumentLines";
-import { callState, MAX_FACTS, omittedMarker, singleLine } from "../text/format";
+import { callState, escapeInvisible, MAX_FACTS, omittedMarker, singleLine } from "../text/format";
 import { LazyView } from "./LazyView";
 import { LongText } from "./text/AppendOnlyText";
 
@@ -94,7 +93,7 @@ function facts(block: CallBlock): string {
 /** The texts of a call as they are. */
 function Plain({ block }: { block: CallBlock }): JSX.Element {
   const texts = [
-    ["Arguments", longArguments(block.arguments), block.more.arguments],
+    ["Arguments", escapeInvisible(block.arguments), block.more.arguments],
     ["Output", block.progress, block.more.progress],
     ["Result", block.result, block.more.result],
     ["Traceback", block.traceback ?? "", block.more.traceback],

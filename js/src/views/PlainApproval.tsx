@@ -1,7 +1,6 @@
 import { Component, type JSX } from "preact";
 import type { Connection } from "../kernel/turn";
 import type { Decision } from "../protocol";
-import { longArguments } from "../text/argumentLines";
 import { escapeConfusables } from "../text/confusables";
 import { escapeInvisible, plural, singleLine } from "../text/format";
 import { answersTo, REASON_HINTS } from "./approval/answers";
@@ -83,16 +82,11 @@ export class PlainApproval extends Component<{ connection: Connection }, State> 
   }
 
   #renderQuestion(call: PendingCall, armed: boolean): JSX.Element {
-    const { digest, gate, shown: content, notice, effect } = call.question;
+    const { digest, gate, shown, notice, effect } = call.question;
     const hasImages = Boolean(call.question.media);
     const { state, decide, drafts } = this.props.connection;
     const reason = drafts.reasons.get(digest);
-    const parts = [
-      notice && escapeInvisible(notice),
-      (gate === "run" ? longArguments : escapeInvisible)(content),
-      effect && escapeInvisible(effect),
-    ];
-    const fullText = escapeConfusables(parts.filter(Boolean).join("\n\n"));
+    const fullText = escapeConfusables(escapeInvisible([notice, shown, effect].filter(Boolean).join("\n\n")));
     const limit = unopenedLimit(call.question);
     const isReadable = this.state.opened[digest] || fullText.length <= limit;
     const isLocked = isDisabled(digest, state());

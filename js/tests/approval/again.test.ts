@@ -12,6 +12,7 @@ afterEach(() => {
 
 const changed: ReaskData = {
   reason: "changed",
+  title: "Asked again.",
   differences: [{ what: "the argument 'df'", before: "df: 3 rows", after: "df: 1,000,000 rows" }],
   problem: "",
   edited: "",
@@ -27,7 +28,7 @@ test.each([false, true])("a question that is asked again replaces its card (plai
   const remarks = desk.el.querySelector(".nb-remarks")?.textContent;
   await desk.press("Approve");
 
-  expect(remarks).toContain("Asked again: it has changed since it was shown.");
+  expect(remarks).toContain("Asked again.");
   expect(remarks).toContain("df: 1,000,000 rows");
   expect(remarks).toContain("cannot be watched");
   expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d2" }]);
@@ -36,6 +37,7 @@ test.each([false, true])("a question that is asked again replaces its card (plai
 test("arguments that did not fit are there to be put right, with the problem", async () => {
   const again: ReaskData = {
     reason: "invalid",
+    title: "Asked again.",
     differences: [],
     problem: "'n' is missing",
     edited: '{"ticker": "GLOB"}',
@@ -50,6 +52,7 @@ test("arguments that did not fit are there to be put right, with the problem", a
 test("the problem of arguments is not shown any more once they are edited again, nor for the next question", async () => {
   const again: ReaskData = {
     reason: "invalid",
+    title: "Asked again.",
     differences: [],
     problem: "no such day",
     edited: '{"ticker": "GLOB"}',

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MAX_SIGNED_LINES } from "../../src/rich/approval/Diff";
 import { dangers } from "../page";
 import { plain } from "../resolved";
-import { ask, call, calls, type Desk, screen } from "./desk";
+import { ask, call, calls, type Desk, screen, withTargets } from "./desk";
 
 /** The first call of a desk, as a line about its decision names it. */
 const FIRST = 'tool1(ticker="ACME", n=12345678901234567890)';
@@ -171,7 +171,7 @@ test("a sensitive call says why its card looks like a warning, also to a screen 
 
 test("several short calls are one line each, and the fields of one open on demand", async () => {
   const asked = calls({ shown: '{"ticker": "AAA"}' }, { shown: '{"ticker": "AAA"}' });
-  desk = await ask(asked.map((one) => ({ ...one, resolved: { ticker: plain('"AAA"') } })));
+  desk = await ask(asked.map((one) => withTargets(one, { ticker: plain('"AAA"') })));
   const closed = desk.el.querySelectorAll(".nb-compact").length;
   const fields = desk.el.querySelectorAll(".nb-reason").length;
 
@@ -185,7 +185,7 @@ test("several short calls are one line each, and the fields of one open on deman
 test("an argument whose name could be read as more than one is shown in a row of its own", async () => {
   const name = 'path="safe", x';
   const known = calls({ shown: JSON.stringify({ [name]: 1 }) }, {});
-  desk = await ask(known.map((one) => ({ ...one, resolved: { [name]: plain("1") } })));
+  desk = await ask(known.map((one) => withTargets(one, { [name]: plain("1") })));
 
   expect(desk.el.querySelector(".nb-item")?.className).toBe("nb-item");
   expect(desk.el.querySelector(".nb-arguments dt")?.textContent).toBe(name);

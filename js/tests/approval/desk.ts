@@ -4,6 +4,7 @@ import type { CallBlock, QuestionData } from "../../src/protocol";
 import lazyModule from "../../src/rich/index";
 import { shortArguments } from "../../src/text/argumentLines";
 import { Kernel, shown, start } from "../page";
+import { withWords } from "./questionWords";
 
 export const ARGUMENTS = '{"ticker":"ACME","n":12345678901234567890}';
 
@@ -45,7 +46,7 @@ export function call(asked: Partial<QuestionData> = {}, block: Partial<CallBlock
     resolved: {},
     repaired: [],
     state: "waiting",
-    question,
+    question: withWords(question, block.resolved ?? {}, block.arguments ?? ARGUMENTS),
     decisions: [],
     progress: "",
     fraction: null,
@@ -144,4 +145,11 @@ export async function ask(
   const desk = new Desk(blocks);
   await vi.advanceTimersByTimeAsync(wait);
   return desk;
+}
+
+/** A call that waits, with other targets of its arguments. */
+export function withTargets(block: CallBlock, resolved: CallBlock["resolved"]): CallBlock {
+  if (!block.question) return { ...block, resolved };
+  const { ask: _, lines: __, ...question } = block.question;
+  return { ...block, resolved, question: withWords(question, resolved, block.arguments) };
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { plain } from "../resolved";
-import { ask, calls, type Desk } from "./desk";
+import { ask, calls, type Desk, withTargets } from "./desk";
 
 const MANY = JSON.stringify(Object.fromEntries(Array.from({ length: 700 }, (_, n) => [`name${n}`, n])));
 
@@ -51,7 +51,7 @@ test("nothing is approved, alone or together with others, while some of it is st
 test("arguments that the line omits are in rows below it", async () => {
   const short = JSON.stringify({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 });
   const resolved = Object.fromEntries([..."abcdef"].map((name, at) => [name, plain(String(at + 1))]));
-  desk = await ask(calls({ shown: short }).map((one) => ({ ...one, resolved })));
+  desk = await ask(calls({ shown: short }).map((one) => withTargets(one, resolved)));
   const rowsOfShort = rows();
   desk.page.close();
 

@@ -11,7 +11,7 @@ from nbtool.blocks.fold.document_builder import DocumentBuilder
 from nbtool.blocks.labels import decision_line
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import DecisionData, MediaData, NotCounted, Patch, ResolvedShape
-from nbtool.blocks.question import preview_data, question_data
+from nbtool.blocks.question import argument_lines, preview_data, question_data, question_parts
 from nbtool.blocks.sanitize import without_controls
 from nbtool.event_filter import is_delivered, is_withdrawal
 from nbtool.events import (
@@ -92,6 +92,10 @@ class CallFolds:
         resolved = event.resolved if event.gate == "run" else {}
         current = self._current_values(entry, event, resolved) if resolved else {}
         current |= _not_counted(entry, event.again)
+        targets = current.get("resolved", entry.fields["resolved"])
+        question["ask"] = question_parts(question, str(entry.texts["arguments"]), targets)
+        if event.gate == "run" and (lines := argument_lines(question["shown"], targets)):
+            question["lines"] = lines
         return patches + entry.update(state="waiting", question=question, **current) + self._update_status()
 
     def _call_decided(self, event: CallDecided) -> list[Patch]:

@@ -193,7 +193,10 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
             <Effect text={readable ? notice : `${notice.slice(0, MAX_UNOPENED_CHARS)}…`} />
           </section>
         )}
-        <CallSummary call={call} edited={edited ? summarizeEdited(call, `${draft.text}`) : undefined} />
+        <CallSummary
+          call={call}
+          edited={edited ? summarizeEdited(call.question, `${draft.text}`) : undefined}
+        />
         {sign_in !== undefined && <SignInAddress address={sign_in} />}
         {description && (
           <p class="nb-muted nb-description">

@@ -1,7 +1,7 @@
 /** What a question is about, to be read above its buttons, and the edit of it below them. */
 import type { JSX } from "preact";
 import { parseObject, plural } from "../../text/format";
-import { MAX_UNOPENED_CHARS, type PendingCall, summarizeArguments } from "../../views/approval/pending";
+import { MAX_UNOPENED_CHARS, type PendingCall } from "../../views/approval/pending";
 import { Arguments, MAX_UNOPENED_ARGUMENTS } from "./Arguments";
 import { ArgumentsForm } from "./ArgumentsForm";
 import { Effect } from "./Diff";
@@ -29,7 +29,7 @@ export function Body({ call, draft, readable, change }: BodyProps): JSX.Element 
         <FoldedArguments>{all}</FoldedArguments>
       </>
     );
-  return parseObject(shown) && summarizeArguments(call).length && !isOneLine(call) ? all : null;
+  return Object.keys(parseObject(shown) ?? {}).length && !isOneLine(call) ? all : null;
 }
 
 /** What grows while a person edits. It stands below the buttons, so that they stay where they are. */
@@ -43,7 +43,7 @@ export function Edit({ call, draft, change }: Omit<BodyProps, "readable">): JSX.
 export function contentSize(call: PendingCall): string {
   const characters = plural(contentLength(call), "character");
   if (call.question.gate === "result") return characters;
-  const count = summarizeArguments(call).length;
+  const count = call.question.lines?.length ?? 0;
   return count > MAX_UNOPENED_ARGUMENTS ? `${plural(count, "argument")}, ${characters}` : characters;
 }
 

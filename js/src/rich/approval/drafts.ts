@@ -1,7 +1,7 @@
 /** What a person has changed about a question and not yet sent, and the message that sends it. */
 import type { Decision } from "../../protocol";
 import { parseObject, plural } from "../../text/format";
-import { type PendingCall, summarizeArguments, unopenedLimit } from "../../views/approval/pending";
+import { type PendingCall, unopenedLimit } from "../../views/approval/pending";
 import { MAX_NAMED_ARGUMENTS } from "../../views/approval/Sentence";
 
 /** What a person has done about one question so far, and not yet sent. */
@@ -58,9 +58,11 @@ export function isReadable(call: PendingCall, draft: Draft): boolean {
 export function isOneLine(call: PendingCall): boolean {
   const { gate, effect, notice, media, again, notes = [], shown } = call.question;
   const hasMore = effect || notice || media || again || notes.length;
-  if (gate === "result" || hasMore || !parseObject(shown)) return false;
-  const summaries = summarizeArguments(call);
-  return summaries.length <= MAX_NAMED_ARGUMENTS && summaries.every(({ isComplete }) => isComplete);
+  const given = parseObject(shown);
+  if (gate === "result" || hasMore || !given) return false;
+  const { lines = [] } = call.question;
+  const areAllNamed = lines.length === Object.keys(given).length && lines.length <= MAX_NAMED_ARGUMENTS;
+  return areAllNamed && lines.every(({ is_complete }) => is_complete);
 }
 
 /** Whether something other than the original would be sent. */

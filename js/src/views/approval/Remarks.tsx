@@ -7,13 +7,6 @@ import { LongText } from "../text/AppendOnlyText";
 /** Lines of one side of a change that each have a sign; more have one for all of them. */
 const MAX_LINES = 100;
 
-/** Why approval is requested again; the same words as in nbtool/blocks/question.py. */
-const REASK_NOTES = {
-  changed: "Asked again: it has changed since it was shown.",
-  unwatched: "Asked again, right before it runs: it may have changed since it was shown.",
-  invalid: "Asked again: the arguments that you put in do not fit.",
-};
-
 /** What is shown first: why approval is requested again, what changed, and what cannot be watched for changes. */
 export function Remarks({
   question: { again, notes = [] },
@@ -26,7 +19,7 @@ export function Remarks({
   if (!again && !notes.length) return null;
   return (
     <div class="nb-remarks" role="note">
-      {again && <strong>{REASK_NOTES[again.reason]}</strong>}
+      {again && <strong>{again.title}</strong>}
       {again?.problem && !isEditedAgain && (
         <p class="nb-problem">
           <SafeText text={again.problem} />

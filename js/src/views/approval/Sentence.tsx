@@ -1,78 +1,46 @@
 import type { JSX } from "preact";
-import { parseObject, plural } from "../../text/format";
-import { type ArgumentSummary, type PendingCall, recipientOf, safeLine, summarizeArguments } from "./pending";
+import type { ArgumentLine } from "../../protocol";
+import { escapeInvisible, plural } from "../../text/format";
+import type { PendingCall } from "./pending";
 
 /** Maximum number of arguments in the question; further ones are counted. */
 export const MAX_NAMED_ARGUMENTS = 6;
 
-/** Characters of the arguments of a call whose result is asked about. */
-const MAX_CALL_CHARS = 80;
-
-/** What is asked, in one line, with the call as a person would write it; the model's text is only quoted in it. */
-export function CallSummary({
-  call,
-  edited,
-}: {
+interface SummaryProps {
   call: PendingCall;
   /** The arguments that a person entered instead of the model's. */
-  edited?: ArgumentSummary[] | undefined;
-}): JSX.Element {
-  const { question } = call;
-  const tool = safeLine(question.tool, 80);
-  if (question.sign_in !== undefined)
-    return (
-      <p class="nb-card-summary">
-        <code>{tool}</code> you to sign in. Open its page?
-      </p>
-    );
-  if (question.is_form)
-    return (
-      <p class="nb-card-summary">
-        <code>{tool}</code> for input. Send what is filled in?
-      </p>
-    );
-  if (question.gate === "result")
-    return (
-      <p class="nb-card-summary">
-        Send the result of{" "}
-        <code>
-          <b>{tool}</b>({callArguments(call)})
-        </code>{" "}
-        to {recipientOf(question)} ({plural(question.shown.length, "character")}
-        {question.media && ` and ${plural(question.media.length, "image")}`})?
-      </p>
-    );
-  if (!parseObject(question.shown))
-    return (
-      <p class="nb-card-summary">
-        <code>{tool}</code> asks: {safeLine(question.shown, 300)}
-      </p>
-    );
-  const summaries = edited ?? summarizeArguments(call);
-  const omitted = summaries.length - MAX_NAMED_ARGUMENTS;
-  const written = summaries.slice(0, MAX_NAMED_ARGUMENTS).map(({ name, value }) => `${name}=${value}`);
+  edited?: ArgumentLine[] | undefined;
+}
+
+/** What is asked, in one line in the kernel's words, with the call as a person would write it. */
+export function CallSummary({ call: { question }, edited }: SummaryProps): JSX.Element {
+  const { ask = ["", question.tool, ""], lines = [] } = question;
+  const [before, call, after] = ask.map(escapeInvisible);
+  const at = `${call}(`.indexOf("(");
+  const tool = call?.slice(0, at);
   return (
     <>
       <p class="nb-card-summary">
-        Run{" "}
+        {before}
         <code>
-          <b>{tool}</b>({written.join(", ")}
-          {omitted > 0 && `, … ${plural(omitted, "argument")} more`})
+          <b>{tool}</b>
+          {edited ? `(${writtenArguments(edited)})` : call?.slice(at)}
         </code>
-        {edited && " as you edited it"}?
+        {edited ? ` as you edited it${after}` : after}
       </p>
-      <Chips references={summaries.filter(({ note }) => note)} />
+      <Chips references={(edited ?? lines).filter(({ note }) => note)} />
     </>
   );
 }
 
-/** The arguments of a call that has run, as the log writes them. */
-function callArguments({ arguments: text, line = text }: PendingCall): string {
-  return safeLine(line, MAX_CALL_CHARS);
+function writtenArguments(lines: ArgumentLine[]): string {
+  const omitted = lines.length - MAX_NAMED_ARGUMENTS;
+  const written = lines.slice(0, MAX_NAMED_ARGUMENTS).map(({ name, value }) => `${name}=${value}`);
+  return [...written, ...(omitted > 0 ? [`… ${plural(omitted, "argument")} more`] : [])].join(", ");
 }
 
 /** What the references among the arguments are: the name, the type and the shape of each, and in a fold all of it. */
-function Chips({ references }: { references: ArgumentSummary[] }): JSX.Element | null {
+function Chips({ references }: { references: ArgumentLine[] }): JSX.Element | null {
   if (!references.length) return null;
   return (
     <div class="nb-row nb-chips">

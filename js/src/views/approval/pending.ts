@@ -1,9 +1,8 @@
 /** Pending questions of a turn as plain sentences: who asks what, with which arguments. */
 import type { TurnState } from "../../kernel/turn";
-import type { CallBlock, Document, QuestionData, ResolvedShape } from "../../protocol";
+import type { CallBlock, Document, QuestionData } from "../../protocol";
 import { escapeConfusables } from "../../text/confusables";
-import { NO_REPLY, parseObject, plural, singleLine } from "../../text/format";
-import { onlyReference, resolvedText } from "../../text/resolved";
+import { KERNEL_LOST, NO_REPLY, plural, singleLine } from "../../text/format";
 
 /** Milliseconds for which a new question ignores clicks, so that no click meant for something else decides it. */
 export const ARM_MS = 500;
@@ -55,17 +54,6 @@ export function ownProperty<T>(record: Record<string, T>, name: string): T | und
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
-/** One argument in the question; `isComplete` if nothing of it is omitted or rephrased. */
-export interface ArgumentSummary {
-  name: string;
-  value: string;
-  /** The type and shape of what a reference names. */
-  note: string;
-  /** What else is said of it. */
-  details: string;
-  isComplete: boolean;
-}
-
 /** A line of a question, with confusable letters escaped. */
 export function safeLine(text: string, limit = MAX_LINE_CHARS): string {
   return singleLine(escapeConfusables(text.slice(0, limit * 4)), limit);
@@ -77,47 +65,6 @@ export function recipientOf({ recipient }: QuestionData): string {
 }
 
 export const MAX_LINE_CHARS = 60;
-
-/** The value of an argument that does not fit into a line. */
-export const UNKNOWN = "…";
-
-/** A name of an argument that cannot be read as more than one argument. */
-const ARGUMENT_NAME = /^[\w-]{1,60}$/;
-
-/** Characters of what is said of a referenced object in the fold of its chip. */
-const MAX_DETAIL_CHARS = 1_000;
-
-/** What was made of a question last: a card draws one often. */
-const summaryCache = new WeakMap<QuestionData, { resolved: unknown; summaries: ArgumentSummary[] }>();
-
-/** Each argument in brief: references by their targets, everything else unchanged. */
-export function summarizeArguments({ question, resolved }: PendingCall): ArgumentSummary[] {
-  const cached = summaryCache.get(question);
-  if (cached?.resolved === resolved) return cached.summaries;
-  const summaries = Object.entries(parseObject(question.shown) ?? {}).map(([name, value]) =>
-    summarizeArgument(name, value, ownProperty(resolved, name)),
-  );
-  summaryCache.set(question, { resolved, summaries });
-  return summaries;
-}
-
-/** One argument in brief; its text is the kernel's, not the parsed value: numbers in JavaScript lose precision. */
-export function summarizeArgument(
-  name: string,
-  value: unknown,
-  argument: ResolvedShape | undefined,
-  text = argument ? resolvedText(argument) : UNKNOWN,
-): ArgumentSummary {
-  const reference = argument && onlyReference(argument);
-  const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
-  const whole = reference?.name ?? text;
-  const line = lines > 1 ? `… ${plural(lines, "line")}` : safeLine(whole);
-  const note = reference ? safeLine(reference.summary || reference.text) : "";
-  const rest = reference?.text.startsWith(note) ? reference.text.slice(note.length) : (reference?.text ?? "");
-  const details = safeLine(rest.replace(/^: /, ""), MAX_DETAIL_CHARS);
-  const isComplete = line === whole && whole !== UNKNOWN && ARGUMENT_NAME.test(name);
-  return { name: safeLine(name), value: line, note, details, isComplete };
-}
 
 /** The state of a decision, or why none is possible. */
 export function decisionStatus(digest: string, { requests, link }: TurnState): string {
@@ -134,7 +81,7 @@ export function decisionStatus(digest: string, { requests, link }: TurnState): s
   }
   if (link === "noReply")
     return "The kernel cannot receive messages while the cell runs: use the interrupt button, or %chat.";
-  return link === "lost" ? "The kernel does not respond. No decision can be sent from here." : "";
+  return link === "lost" ? KERNEL_LOST : "";
 }
 
 /** Whether a decision is on its way, or can have no effect. */
