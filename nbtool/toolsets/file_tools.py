@@ -18,7 +18,7 @@ from nbtool.tools.toolset import Toolset, toolset_factory
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.tools.values.sanitize import single_line
 from nbtool.toolsets.protected_paths import GIVE_ANYWAY
-from nbtool.toolsets.sandboxed_folder import Entry, SandboxedFolder
+from nbtool.toolsets.sandboxed_folder import Entry, SandboxedFolder, refuse_notebook
 
 MAX_READ_BYTES = 1_000_000
 """Maximum number of bytes read of a file."""
@@ -159,6 +159,8 @@ class _FileFunctions:
 
     def preview_write(self, path: str, content: str, replace: bool = False) -> str:
         """Return what `write_file` would change in an existing file."""
+        if replace:
+            refuse_notebook(path)
         data, size = self._folder.read(path, MAX_DIFF_BYTES) if replace else (b"", 0)
         if size > len(data):
             return _too_long_to_compare(path, size)
@@ -171,6 +173,7 @@ class _FileFunctions:
 
     def _prepare_edit(self, path: str, old: str, new: str) -> tuple[str, str, str]:
         """Return a file's text, and both sides of an edit with the line endings of the file."""
+        refuse_notebook(path)
         data, size = self._folder.read(path, MAX_READ_BYTES)
         if size > len(data):
             raise ToolFailed(

@@ -26,6 +26,9 @@ from nbtool.toolsets.protected_paths import GIVE_ANYWAY, protected_reason
 MAX_PATH_CHARS = 1_000
 """Maximum number of characters of a path."""
 
+NOTEBOOK_SUFFIX = ".ipynb"
+"""The ending of files that are not changed where they exist."""
+
 MAX_DEPTH = 50
 """Maximum number of folders in a path."""
 
@@ -124,6 +127,7 @@ class SandboxedFolder:
                 _write_new_file(folder, name, data)
                 return False
             _check_regular(existing, path)
+            refuse_notebook(path)
             if not replace:
                 raise ToolFailed(f"{_quoted(path)} already exists; use replace=true to replace it.")
             self._check_unchanged(folder, name, existing, path)
@@ -185,6 +189,19 @@ class SandboxedFolder:
         full_path = folder.path / name
         if Path(os.path.realpath(full_path)) != full_path or not os.path.samestat(status, full_path.lstat()):
             raise ToolFailed(f"{_quoted(path)} changed while it was opened and was not used.")
+
+
+def refuse_notebook(path: str) -> None:
+    """Refuse to change an existing notebook: a page that has it open would overwrite the change, or lose its own.
+
+    Raises:
+        ToolFailed: the path is that of a notebook.
+    """
+    if path.lower().rstrip().endswith(NOTEBOOK_SUFFIX):
+        raise ToolFailed(
+            f"{_quoted(path)} is a notebook and was not changed: a page that has it open would lose one of the changes."
+            " Use the tools of nbtool:notebook, or write a notebook of another name."
+        )
 
 
 def _check_text(path: str) -> None:

@@ -309,6 +309,18 @@ def test_a_new_file_gets_its_folders_and_an_old_one_is_replaced_only_on_request(
     assert [path.name for path in (data / "out/deep").iterdir()] == ["r.md"]
 
 
+@pytest.mark.parametrize("name", ["open.ipynb", "Open.IPYNB"])
+def test_a_notebook_that_exists_is_changed_by_no_file_tool(data: Path, name: str) -> None:
+    (data / name).write_text("{}")
+    harness = file_harness(data)
+
+    assert "nbtool:notebook" in failure(harness, "write_file", path=name, content="[]", replace=True)
+    assert "nbtool:notebook" in failure(harness, "edit_file", path=name, old="{", new="[")
+    assert (data / name).read_text() == "{}"
+    run_tool(harness, "write_file", path=f"new-{name}", content="{}")
+    assert (data / f"new-{name}").read_text() == "{}"
+
+
 def test_what_is_too_large_or_no_text_is_not_written(data: Path) -> None:
     harness = file_harness(data)
 
