@@ -25,11 +25,17 @@ Role = Literal["system", "user", "assistant", "tool"]
 COMMENTARY = "commentary"
 """The phase of what a model says between its calls (OpenAI); each phase goes back as it came."""
 
+ADDITION = "addition"
+"""The phase of what the person adds to a turn while it runs."""
+
 
 @check_arguments
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Prose; `phase` is what its provider calls a part of a reply: `commentary` during the work, or `final_answer`."""
+    """Prose; `phase` is what its provider calls a part of a reply: `commentary` during the work, or `final_answer`.
+
+    In a message of the user it is `addition` for what the person adds to a turn while it runs.
+    """
 
     text: str = field(metadata=TEXT)
     kind: Literal["text"] = field(default="text", metadata=OWN)
@@ -248,6 +254,12 @@ class Message:
     def results(self) -> tuple[ToolResult, ...]:
         """The tool results in the message, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """What the person has added to a turn by the message while it ran, in order."""
+        texts = self.parts if self.role == "user" else ()
+        return tuple(part.text for part in texts if isinstance(part, Text) and part.phase == ADDITION)
 
     def with_parts(self, parts: Iterable[Part]) -> Message:
         """Return the message with other parts and without its native form, which would no longer match."""

@@ -101,7 +101,18 @@ ANY_VALUE: Mapping[str, str] = {
     "Chat.map_into.sink": "a file, a function or an object with methods",
     **{
         f"Chat.{name}.kwargs": PASSED_ON
-        for name in ("edit", "insert", "map", "map_into", "reexecute", "rehearse", "rerun", "resume", "start_map")
+        for name in (
+            "edit",
+            "insert",
+            "map",
+            "map_into",
+            "reexecute",
+            "rehearse",
+            "rerun",
+            "resume",
+            "start_after",
+            "start_map",
+        )
     },
     "Chat.expose.objects": "objects of the user's",
     "MapSettings.on": "an engine of another library, which has its own check",

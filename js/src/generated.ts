@@ -214,13 +214,17 @@ export interface CallBlock {
   facts?: string;
 }
 
-/** A notice for the person; an `aside` is about the cell, and stands quietly below the answer. */
+/**
+ * A notice for the person; an `aside` is about the cell, and stands quietly below the answer.
+ * One that is `added` is what the person added to the turn while it ran.
+ */
 export interface NoticeBlock {
   id: string;
   kind: "notice";
   text: string;
   level: "info" | "warning" | "error";
   aside?: boolean;
+  added?: boolean;
 }
 
 export type Block = ProseBlock | CallBlock | NoticeBlock;
@@ -248,7 +252,8 @@ export interface UsageData {
  * to its prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is `cut` here,
  * how many of its seconds it only `waited` for the person, whether its changes to the notebook can be undone,
  * `answer_by`, in seconds since the epoch: when what waits is denied, `fixes`, the number of the failed cell
- * that it is about, and `acts`: the actions that the page may offer (see `view.actions`).
+ * that it is about, `acts`: the actions that the page may offer (see `view.actions`), whether the person can add
+ * texts to the running turn (`adds`), and the first line of a cell that sends the next prompt (`prompt_line`).
  * `footer`, `details`, `spent` and `end` say in words which model answered and what it took, its rounds and
  * calls, its tokens and cost, and why the turn is not completed.
  */
@@ -282,6 +287,8 @@ export interface Head {
   details?: string;
   spent?: string;
   end?: string;
+  adds?: boolean;
+  prompt_line?: string;
 }
 
 /** The document of a turn. */
@@ -583,6 +590,12 @@ export interface StopCallRequest {
   call_id: Id;
 }
 
+/** A text that the running turn gets with its next request. */
+export interface AdditionRequest {
+  kind: "add";
+  text: string;
+}
+
 /** A request of the bytes of an image or a sound. */
 export interface MediaRequest {
   kind: "media";
@@ -622,7 +635,7 @@ export interface BindingRequest {
 export type PageDecision = ApproveRequest | DenyRequest | ReleaseRequest;
 
 /** Page → kernel; the connection adds the envelope. */
-export type PageMessage = PlainRequest | Greeting | ActRequest | StopCallRequest | MediaRequest | PageDecision | BindingRequest;
+export type PageMessage = PlainRequest | Greeting | ActRequest | StopCallRequest | AdditionRequest | MediaRequest | PageDecision | BindingRequest;
 
 /** A patch as it is sent: the frequent ones are the id of a block, the text, and the field unless that is `text`. */
 export type EncodedPatch = Patch | [id: string, text: string, field?: 'arguments' | 'progress'];
@@ -697,6 +710,15 @@ export interface ReplacedMessage {
   places: OutputReplacement[];
 }
 
+/** Whether a text was added to the turn; `text` is why not. */
+export interface AddedMessage {
+  v: 1;
+  kind: "added";
+  id: string;
+  ok: boolean;
+  text: string;
+}
+
 /** What a notebook that is saved now keeps in the place of the widget, by media types. */
 export interface SavedFormMessage {
   v: 1;
@@ -716,7 +738,7 @@ export interface BoundMessage {
 }
 
 /** Kernel → page of a turn. */
-export type KernelMessage = LazyModuleMessage | MediaMessage | PatchesMessage | SnapshotMessage | AckMessage | DecidedMessage | CellMessage | ReplacedMessage | SavedFormMessage | BoundMessage;
+export type KernelMessage = LazyModuleMessage | MediaMessage | PatchesMessage | SnapshotMessage | AckMessage | DecidedMessage | CellMessage | ReplacedMessage | SavedFormMessage | BoundMessage | AddedMessage;
 
 /** A request without content: the index, the totals, or the second module. */
 export interface ExplorerPlainRequest {

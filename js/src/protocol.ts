@@ -34,6 +34,7 @@ export function isKernelMessage(value: unknown): value is KernelMessage {
     case "pong":
     case "decided":
     case "cell":
+    case "added":
     case "bound":
       return typeof value.id === "string";
     default:

@@ -46,6 +46,9 @@ TURN_STATUS_LABELS = {
 TURN_STATUS_WORDS = {"cancelled": "stopped", "timeout": "timed out"}
 """The words for a turn's status in a list, where they differ from the value of `Turn.status`."""
 
+ADDED = "You added: {text}"
+"""What the person added while the turn ran."""
+
 RESULT_WAITS = "result waits for a decision"
 """The state of a call that has run, and whose result needs a decision."""
 

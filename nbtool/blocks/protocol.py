@@ -227,13 +227,17 @@ class CallBlock(TypedDict):
 
 
 class NoticeBlock(TypedDict):
-    """A notice for the person; an `aside` is about the cell, and stands quietly below the answer."""
+    """A notice for the person; an `aside` is about the cell, and stands quietly below the answer.
+
+    One that is `added` is what the person added to the turn while it ran.
+    """
 
     id: str
     kind: Literal["notice"]
     text: str
     level: Literal["info", "warning", "error"]
     aside: NotRequired[bool]
+    added: NotRequired[bool]
 
 
 Block = ProseBlock | CallBlock | NoticeBlock
@@ -264,7 +268,8 @@ class Head(TypedDict):
     prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is `cut` here, how many
     of its seconds it only `waited` for the person, whether its changes to the notebook can be undone, `answer_by`,
     in seconds since the epoch: when what waits is denied, `fixes`, the number of the failed cell that it is about,
-    and `acts`: the actions that the page may offer (see `view.actions`).
+    `acts`: the actions that the page may offer (see `view.actions`), whether the person can add texts to the running
+    turn (`adds`), and the first line of a cell that sends the next prompt (`prompt_line`).
 
     `footer`, `details`, `spent` and `end` say in words which model answered and what it took, its rounds and calls, its
     tokens and cost, and why the turn is not completed.
@@ -299,6 +304,8 @@ class Head(TypedDict):
     details: NotRequired[str]
     spent: NotRequired[str]
     end: NotRequired[str]
+    adds: NotRequired[bool]
+    prompt_line: NotRequired[str]
 
 
 class Document(TypedDict):

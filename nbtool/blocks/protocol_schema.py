@@ -197,7 +197,8 @@ CALL_BLOCK = object_of(
     },
 )
 NOTICE_BLOCK = object_of(
-    {"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}}, {"aside": {"const": True}}
+    {"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}},
+    {"aside": {"const": True}, "added": {"const": True}},
 )
 
 SCHEMA: dict[str, Any] = {

@@ -129,23 +129,42 @@ class Engine:
         turn, has_room = self._turn, self._turn.limits.max_rounds > 1
         purpose = RequestPurpose(is_final=not has_room, has_tools=has_room, setting="" if has_room else "max_rounds")
         while True:
+            await self._append_additions()
             reply = await self._requests.make(purpose)
             is_wanted = await self._run_reply_hooks(reply, purpose)
-            if is_wanted and not purpose.is_final:
-                purpose = await self._next_purpose()
-            elif is_wanted and turn.meter.can_request():
-                purpose = replace(purpose, prompt="")
-            elif not is_wanted and self._can_answer(reply) and self._may_repeat(purpose):
-                self._require_budget()
-                purpose = replace(purpose, prompt=EMPTY_REPLY_PROMPT, is_final=True, has_tools=not purpose.is_final)
-            else:
+            following = await self._purpose_after(reply, purpose, is_wanted=is_wanted)
+            if following is None:
                 break
+            purpose = following
         if reason := end_reason_of(reply):
             self._outcome.end_reason = self._outcome.end_reason or reason
             if reason not in IMMEDIATE_STOPS and reason not in turn.notice_topics:
                 await turn.emit(notice_of(reason, reply.explanation))
         elif "rounds" in turn.notice_topics:  # its only request had no tools
             self._outcome.end_reason = self._outcome.end_reason or "rounds"
+
+    async def _purpose_after(self, reply: Reply, purpose: RequestPurpose, *, is_wanted: bool) -> RequestPurpose | None:
+        """Return the purpose of the request after a reply; None if it was the last one."""
+        if is_wanted and not purpose.is_final:
+            return await self._next_purpose()
+        if is_wanted and self._turn.meter.can_request():
+            return replace(purpose, prompt="")
+        if not is_wanted and self._can_answer(reply) and self._may_repeat(purpose):
+            self._require_budget()
+            return replace(purpose, prompt=EMPTY_REPLY_PROMPT, is_final=True, has_tools=not purpose.is_final)
+        if self._turn.additions.close_if_empty() or not self._can_go_on(reply, purpose):
+            return None
+        return await self._next_purpose()
+
+    async def _append_additions(self) -> None:
+        """Append what the person has added since the last request."""
+        for message in self._turn.additions.take(self._turn.meter.rounds):
+            await self._requests.append(message)
+
+    def _can_go_on(self, reply: Reply, purpose: RequestPurpose) -> bool:
+        """Whether one more request may take what was added during a finished reply."""
+        is_open = not purpose.is_final and end_reason_of(reply) not in IMMEDIATE_STOPS
+        return is_open and self._has_room() and self._turn.meter.exceeded_budget() is None
 
     def _can_answer(self, reply: Reply) -> bool:
         """Whether a reply is empty although the turn has done work, and one more request may bring an answer."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from nbtool.chain.additions import Additions
 from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.limits import Limits
 from nbtool.chain.usage_meter import Meter
@@ -34,7 +35,7 @@ class TurnContext:
     `history` are the messages before the turn, `prompt` is the user's message, `chain` are the messages that the turn
     has added so far. `state` stores data of plugins, under their own keys, for the length of the turn. `host`, `model`,
     `provider` (empty if it has no name), `dialect` and `abilities` describe the endpoint. `text` is the turn's text if
-    a plugin builds it from more than the last reply.
+    a plugin builds it from more than the last reply; `additions` are what the person adds while it runs.
     """
 
     turn_id: str
@@ -55,6 +56,7 @@ class TurnContext:
     dialect: str = ""
     abilities: frozenset[str] = frozenset()
     text: str = ""
+    additions: Additions = field(default_factory=Additions)
 
     @property
     def messages(self) -> list[Message]:

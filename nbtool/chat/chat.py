@@ -264,6 +264,16 @@ class Chat(ChatBase):
             prompt, attach=attach, as_=as_, options=options, approver=approver, settings=settings
         ).start()
 
+    def start_after(self, turn: Turn, prompt: str | Message, **kwargs: Any) -> Turn:
+        """Send a prompt once a turn has ended, however it ended, and return its own turn at once.
+
+        Takes the arguments of `start`; `cancel` of the returned turn takes the prompt back. What a running turn
+        should know is added to it by `turn.steer(text)`.
+        """
+        following = self.compose(prompt, **{"approver": self.approver, **kwargs})
+        turn.done.add_done_callback(lambda _: following.start())
+        return following
+
     def rerun(
         self,
         turn: TurnRef = None,

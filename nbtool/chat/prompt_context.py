@@ -16,7 +16,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn.compact import as_texts
+from nbtool.chat.turn.compact import ADDED, as_texts
 from nbtool.errors import BadUsage
 from nbtool.messages import (
     DateText,
@@ -137,7 +137,8 @@ def _make_history(turn: Turn, mode: HistoryMode, *, always_compact: bool) -> lis
     elif mode in ("results", "text"):
         calls = turn.calls if mode == "results" else ()
         results = [f"`{call.name}` returned:\n{call.shown}" for call in calls]
-        pieces = [*map(Text, results), *turn.reply_texts, Text(turn.refusal), Text(turn.end_note)]
+        added = [Text(ADDED.format(text=text)) for message in turn.messages.chain for text in message.added]
+        pieces = [*map(Text, results), *added, *turn.reply_texts, Text(turn.refusal), Text(turn.end_note)]
         messages = _as_assistant(*as_texts(pieces))
     else:
         messages = _as_assistant(*turn.content_texts)

@@ -28,9 +28,11 @@ from nbtool.threads.caller_thread import CallerThread
 from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.values.masked_excerpt import masking
+from nbtool.wire.agents.agent import AgentEndpoint
 from nbtool.wire.base import Endpoint, Request, Retries
 from nbtool.wire.dialects.options import combine_options
 from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.provider_tools import with_provider_tools
 
 UNATTACHED = "Leave it out (`--attach`, attach=), and describe it in the prompt."
@@ -117,6 +119,7 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
         is_rerun=isinstance(chosen.operation, Rerun),
         work=run.run,
     )
+    turn.additions.refusal = _refusal_of_additions(endpoint)
     note_prompt(turn, prompt, chosen.typed, plan, has_attachment=bool(attached))
     return turn
 
@@ -163,6 +166,15 @@ def _options(chat: ChatBase, endpoint: Endpoint, own: Mapping[str, Any] | None) 
     """Return the options of a turn, with the tools of the provider that its settings name: plugins see them too."""
     tools = endpoint.native.provider_tools if isinstance(endpoint, AdaptiveEndpoint) else None
     return dict(with_provider_tools(combine_options(chat.options, own or {}), tools))
+
+
+def _refusal_of_additions(endpoint: Endpoint) -> str:
+    """Return why nothing can be added to a turn of an endpoint while it runs; empty if it can."""
+    if isinstance(endpoint, AgentEndpoint):
+        return "An agent takes one prompt at a time, so nothing can be added to its turn."
+    return (
+        "This model takes one prompt, so nothing can be added to its turn." if endpoint.dialect in MEDIA_KINDS else ""
+    )
 
 
 async def _discard(_: Event) -> None:

@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Any
 from weakref import WeakSet
 
+from nbtool.chain.additions import NOT_SENT
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.repair import repair_history
@@ -188,7 +189,10 @@ class TurnRun:
         agent = make_agent_turn(chat, turn, self._turns_before(plan), self.endpoint)
         limits = limits_of_agent(limits) if agent else limits
         prompt = turn.prompt if is_media else with_context(with_date(turn.prompt, history), exposed, history)
-        context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.cancel_signal, Meter(limits))
+        additions, additions.earlier = turn.additions, plan.carry_over.additions
+        context = TurnContext(
+            turn.turn_id, prompt, history, limits, emit, turn.cancel_signal, Meter(limits), additions=additions
+        )
         tools = Toolset("turn") if is_media else self._tools()
         choose = None if is_media else chat.choose_tools
         asks_models = any(tool.sends_to == "model" for tool in tools.tools().values())
@@ -197,6 +201,7 @@ class TurnRun:
         added = [one for one in (shared, limit) if one and not any(one is other for other in chat.plugins)]
         plugins = [*chat.plugins, *added, *([AgentCleanup(agent)] if agent else [])]
         sources = make_sources(turn, plan.node, tools.tools().values(), exposed)
+        turn.additions.on_taken = sources.note_prompt
         runtime = replace(self._runtime(turn, emit, tools), plugins=tuple(plugins), sources=sources)
         calling = ToolCalling(runtime, tuple(plugins), choose, plan.carry_over.known_outcomes, self._search())
         answer = [turn.answer] if turn.answer else []
@@ -261,6 +266,8 @@ class TurnRun:
         async def end(event: TurnEnded) -> None:
             if text := results.end():
                 await emit(Notice(text, topic="evicted"))
+            for text in turn.additions.close():
+                await emit(Notice(NOT_SENT.format(text=text), "warning", "unsent"))
             seconds = max(0.0, event.seconds - turn.waiting.unshown)
             ended = replace(event, seconds=seconds, waited=turn.waiting.waited)
             turn.waiting.apply(ended)

@@ -21,10 +21,13 @@ held instead of an answer; `too_many_calls`: it was not read to its end, and non
 kernel ended before the turn did; the others are limits of the turn.
 """
 
-NoticeTopic = EndReason | Literal["no_stop_reason", "imported", "malformed_call", "wrong_answer", "evicted", "aside"]
+NoticeTopic = (
+    EndReason | Literal["no_stop_reason", "imported", "malformed_call", "wrong_answer", "evicted", "aside", "unsent"]
+)
 """The machine-readable topic of a notice.
 
-`imported`: the turn was read from a file. `malformed_call`: a text that looks like a call was hidden.
+`unsent`: what the person added, and the model did not get. `imported`: the turn was read from a file.
+`malformed_call`: a text that looks like a call was hidden.
 `aside`: it is about the cell and the notebook, not about the answer.
 """
 

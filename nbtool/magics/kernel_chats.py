@@ -64,6 +64,7 @@ class KernelChats:
         self.served_view: ServedView | None = None
         self.current = DEFAULT_CHAT
         self._applied: dict[str, ChatSettings] = {}
+        self._executed: set[str] = set()
         self._from_notebook: set[str] = set()
         self._replaced: dict[str, Chat] = {}
         self._skills = CellSkills()
@@ -90,6 +91,7 @@ class KernelChats:
             self._applied.pop(name, None)
             self._from_notebook.discard(name)
         chat = self.chats[name]
+        chat.recorder.executed = self._executed
         if name not in self._applied:
             self._applied[name] = ChatSettings(chat.model if own is not None else Model())
         self._applied[name].apply(chat, self.settings)

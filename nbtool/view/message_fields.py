@@ -9,6 +9,9 @@ from pydantic import AfterValidator, Field
 
 from nbtool.ids import ID_PATTERN
 
+ADDITION_LIMIT = 20_000
+"""Characters of what is added to a running turn that are accepted."""
+
 REASON_LIMIT = 4_000
 """Characters of a reason that are accepted."""
 

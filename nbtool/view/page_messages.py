@@ -19,7 +19,7 @@ NAME_LIMIT = 100
 
 MessageKind = Literal[
     "present", "hello", "gone", "approve", "deny", "release", "withhold", "stop", "stop_call", "resync", "ping", "bind",
-    "rich", "formulas", "act", "media", "took",
+    "rich", "formulas", "act", "media", "took", "add",
 ]  # fmt: skip
 
 TURN_ACTIONS = actions_at("live", "served")
@@ -43,7 +43,8 @@ class TurnMessage:
     """One message of the page.
 
     `verdict` is the content of a decision, `binding` what `bind` requests, `action` what `act` requests,
-    `call_id` is the call that `stop_call` stops, and `key` the image or sound that `media` requests. `notebook` and
+    `call_id` is the call that `stop_call` stops, `text` what is added to the turn, and `key` the image or sound that
+    `media` requests. `notebook` and
     `session` are what a greeting says of its page.
     """
 
@@ -55,6 +56,7 @@ class TurnMessage:
     binding: BindRequest | None = None
     action: ActionId | None = None
     key: str = ""
+    text: str = ""
     notebook: str = ""
     session: str = ""
 
@@ -83,6 +85,8 @@ def _to_turn_message(message: PageMessage, message_id: str) -> TurnMessage | Non
         return TurnMessage("bind", message_id, binding=binding) if not name or is_valid_name(name) else None
     if message["kind"] == "stop_call":
         return TurnMessage("stop_call", message_id, call_id=message["call_id"])
+    if message["kind"] == "add":
+        return TurnMessage("add", message_id, text=message["text"])
     if message["kind"] == "media":
         return TurnMessage("media", message_id, key=message["key"])
     if "digest" in message:

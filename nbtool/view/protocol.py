@@ -16,6 +16,7 @@ from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
 from nbtool.blocks.protocol import Document, Patch
 from nbtool.view.actions import ActionId
 from nbtool.view.message_fields import (
+    ADDITION_LIMIT,
     MAX_ROUND,
     QUERY_LIMIT,
     TEXT_LIMIT,
@@ -68,6 +69,13 @@ class StopCallRequest(TypedDict):
     call_id: Id
 
 
+class AdditionRequest(TypedDict):
+    """A text that the running turn gets with its next request."""
+
+    kind: Literal["add"]
+    text: Annotated[str, Field(max_length=ADDITION_LIMIT)]
+
+
 class MediaRequest(TypedDict):
     """A request of the bytes of an image or a sound."""
 
@@ -110,7 +118,16 @@ class BindingRequest(TypedDict):
 
 
 PageDecision = ApproveRequest | DenyRequest | ReleaseRequest
-PageMessage = PlainRequest | Greeting | ActRequest | StopCallRequest | MediaRequest | PageDecision | BindingRequest
+PageMessage = (
+    PlainRequest
+    | Greeting
+    | ActRequest
+    | StopCallRequest
+    | AdditionRequest
+    | MediaRequest
+    | PageDecision
+    | BindingRequest
+)
 """Page → kernel; the connection adds the envelope."""
 
 
@@ -199,6 +216,16 @@ class ReplacedMessage(TypedDict):
     places: list[OutputReplacement]
 
 
+class AddedMessage(TypedDict):
+    """Whether a text was added to the turn; `text` is why not."""
+
+    v: Literal[1]
+    kind: Literal["added"]
+    id: str
+    ok: bool
+    text: str
+
+
 class SavedFormMessage(TypedDict):
     """What a notebook that is saved now keeps in the place of the widget, by media types."""
 
@@ -230,6 +257,7 @@ KernelMessage = (
     | ReplacedMessage
     | SavedFormMessage
     | BoundMessage
+    | AddedMessage
 )
 """Kernel → page of a turn."""
 

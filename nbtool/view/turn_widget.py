@@ -27,7 +27,7 @@ from nbtool.view.lazy_module import LazyName, load_lazy_module
 from nbtool.view.live_widget import LiveWidget
 from nbtool.view.page_messages import BindRequest, TurnMessage, parse_message
 from nbtool.view.patch_batching import PatchQueue, Throttle, encode_patch
-from nbtool.view.protocol import BoundMessage, DecidedMessage
+from nbtool.view.protocol import AddedMessage, BoundMessage, DecidedMessage
 from nbtool.view.saved_form import Build
 
 
@@ -40,7 +40,8 @@ class TurnWidget(LiveWidget):
     `AlreadyDecided` above all. `stop()` requests the end of the turn, `stop_call(call_id)` that of
     one running call. `bind(binding)` binds a result, returns the name, and raises an `NbtoolError` to refuse.
     `run_action(action)` returns the source of a cell, which the page inserts below and only the person runs; the page
-    offers the actions listed in the head under `acts`. `on_shown(digest)` is called for each question that a connected
+    offers the actions listed in the head under `acts`. `add(text)` adds a text to the running turn, and raises an
+    `NbtoolError` to refuse. `on_shown(digest)` is called for each question that a connected
     page was sent. `options` are those of a `LiveWidget`.
 
     A widget that replaces another one, when the turn outlives its cell, gets that one's `transcript`, and shows the
@@ -62,6 +63,7 @@ class TurnWidget(LiveWidget):
         stop_call: Callable[[str], object] = lambda _: None,
         bind: Callable[[BindRequest], str] | None = None,
         run_action: Callable[[ActionId], str] | None = None,
+        add: Callable[[str], object] | None = None,
         on_shown: Callable[[str], object] = lambda _: None,
         transcript: Transcript | None = None,
         first_block: int = 0,
@@ -70,6 +72,7 @@ class TurnWidget(LiveWidget):
     ) -> None:
         self._decide, self._stop, self._bind = decide, stop, bind
         self._run_action, self._stop_call, self._on_shown = run_action, stop_call, on_shown
+        self._add = add
         self._transcript = transcript or Transcript()
         self._first_block = first_block
         self._queue = PatchQueue()
@@ -162,6 +165,8 @@ class TurnWidget(LiveWidget):
                 self._send_lazy_module(message.kind)
             case "act":
                 self._on_action(message)
+            case "add":
+                self._on_addition(message)
             case "media":
                 self._send_media(message.key)
             case _:
@@ -200,6 +205,24 @@ class TurnWidget(LiveWidget):
             "call_id": request.call_id,
             "ok": not problem,
             "name": name,
+            "text": problem,
+        }
+        self._send_message(outcome)
+
+    def _on_addition(self, message: TurnMessage) -> None:
+        """Add a text to the running turn, and report whether it was added."""
+        problem = ""
+        try:
+            if self._add is None:
+                raise NbtoolError("Nothing can be added to this turn.")
+            self._add(message.text)
+        except NbtoolError as error:
+            problem = str(error)
+        outcome: AddedMessage = {
+            "v": VERSION,
+            "kind": "added",
+            "id": message.message_id,
+            "ok": not problem,
             "text": problem,
         }
         self._send_message(outcome)

@@ -308,6 +308,7 @@ def test_a_cell_that_runs_first_in_a_kernel_gets_its_kept_answer_and_then_asks(m
         replayed = second.run(cell, cell_id="a")
         assert "Ten. True" in second.run(shown).text
         second.run("%config NbTool.replace_names = True")
+        second.run("%chat new")
         second.run(cell, cell_id="a")
         assert "Eleven. False" in second.run(shown).text
 

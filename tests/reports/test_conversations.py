@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
-from nbtool import Chat, tool
+from nbtool import Chat, Turn, tool
 from nbtool.chat.chat import TurnSettings
-from nbtool.testing import ScriptedWire
+from nbtool.errors import BadUsage
+from nbtool.events import TextDelta
+from nbtool.testing import ScriptedWire, call
+from tests.contract.simulator import call as called
+from tests.contract.simulator import simulate
 
 KEEP = TurnSettings(keep_answers=True, cell_id="a")
 
@@ -36,8 +40,8 @@ def search_news(topic: str) -> str:
 
 @pytest.mark.usefixtures("folder")
 def test_a_kept_answer_is_not_that_of_a_chat_with_other_tools() -> None:
-    """agno-agi/agno#10138: the cached answer of an agent with other tools is given to the same prompt. Right: the model
-    is asked. Before: right.
+    """agno-agi/agno#10138: the cached answer of an agent with other tools is given to the same prompt. Right: the
+    model is asked. Before: right.
     """
     Chat(wire=ScriptedWire(["A book."]), tools=[search_books]).send("What is new?", settings=KEEP)
 
@@ -49,11 +53,119 @@ def test_a_kept_answer_is_not_that_of_a_chat_with_other_tools() -> None:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("how", [{"options": {"tool_choice": "none"}}, {"as_": bool}])
 def test_a_kept_answer_is_not_that_of_a_request_of_another_form(how: dict[str, Any]) -> None:
-    """microsoft/autogen#7968: a request that differs in its options only gets the cached answer of another one. Right:
-    the model is asked. Before: right.
+    """microsoft/autogen#7968: a request that differs in its options only gets the cached answer of another one.
+    Right: the model is asked. Before: right.
     """
     Chat(wire=ScriptedWire(["Yes."])).send("Is it kind?", settings=KEEP)
 
     turn = Chat(wire=ScriptedWire(["true"])).send("Is it kind?", settings=KEEP, **how)
 
     assert turn.text == "true"
+
+
+STEER = "Only the first three."
+
+
+def steered(wire: Any, when: type, **how: Any) -> Turn:
+    """Send a prompt, and add a text at the first event of a kind."""
+    chat = Chat(wire=wire, tools=[search_books], **how)
+    turn = chat.compose("Go")
+    left = [STEER]
+    turn.add_listener(lambda event: turn.steer(left.pop()) if isinstance(event, when) and left else None)
+    turn.start().done.result(30)
+    return turn
+
+
+def test_a_text_that_is_added_during_a_reply_without_calls_is_answered_in_the_turn() -> None:
+    """NousResearch/hermes-agent#57694, Miosa-osa/OSA#188: a text that is added while the model writes its last
+    reply, with no call to come, waits until the turn is over. Right: the turn asks the model once more. Before:
+    wrong.
+    """
+    wire = ScriptedWire(["All ten: …", "The first three: …"])
+
+    turn = steered(wire, TextDelta)
+
+    assert (turn.status, turn.text, turn.unsent) == ("completed", "The first three: …", ())
+    assert [message.role for message in wire.prompts[-1].messages][-2:] == ["assistant", "user"]
+    assert wire.prompts[-1].messages[-1].text == STEER
+
+
+def test_a_text_that_is_added_in_the_last_round_is_not_lost() -> None:
+    """dp-archive/archive#176: a text that is added in the last round that the limit allows is appended, and no
+    request takes it. Right: it is given back, and the turn says so. Before: wrong.
+    """
+    wire = ScriptedWire(["All ten: …"])
+
+    turn = steered(wire, TextDelta, max_rounds=1)
+
+    assert (turn.text, turn.unsent) == ("All ten: …", (STEER,))
+    assert [notice.topic for notice in turn.notices if notice.topic == "unsent"] == ["unsent"]
+
+
+def test_a_text_for_a_turn_that_has_ended_does_not_join_the_next_one() -> None:
+    """FMXExpress/PasClaw#571: a text for a running turn is kept for the next one, and changes another question.
+    Right: it is refused, and the next turn has only its own prompt. Before: wrong.
+    """
+    wire = ScriptedWire(["One.", "Two."])
+    chat = Chat(wire=wire)
+    turn = chat.send("First?")
+
+    with pytest.raises(BadUsage):
+        turn.steer(STEER)
+    chat.send("Second?")
+
+    assert STEER not in str(wire.prompts[-1].messages)
+
+
+def test_a_text_that_is_added_before_the_first_request_follows_the_prompt() -> None:
+    """NousResearch/hermes-agent#107272: a text that is added before the first request of a turn is put into an
+    earlier turn. Right: the model gets it after the prompt. Before: wrong.
+    """
+    wire = ScriptedWire([[call("search_books", topic="x")], "One.", "Two."])
+    chat = Chat(wire=wire, tools=[search_books])
+    chat.send("First?")
+    turn = chat.compose("Second?")
+
+    turn.steer(STEER)
+    turn.start().done.result(30)
+
+    assert [message.text for message in wire.prompts[-1].messages[-2:]][1] == STEER
+
+
+def test_a_turn_that_is_run_again_sends_its_prompt_and_not_what_was_added() -> None:
+    """AtomicBot-ai/atomic-agent#461: trying a turn again sends the text that was added as its prompt. Right: the
+    prompt of the turn is sent. Before: wrong.
+    """
+    wire = ScriptedWire(["One.", "Two.", "Three."])
+    turn = steered(wire, TextDelta)
+    chat = Chat(wire=wire)
+    chat.tree.add_version(chat.tree.node_for_cell("", append=True), turn)
+
+    again = chat.rerun(turn)
+
+    assert (again.prompt.text, again.text) == ("Go", "Three.")
+    assert STEER not in str(wire.prompts[-1].messages)
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic", "gemini"])
+def test_a_text_that_is_added_while_a_tool_runs_follows_all_results(wire: str) -> None:
+    """mpfaffenberger/code_puppy#396, guanyilun/agent-sh#259: a text that is added between calls and results makes
+    a request that a provider refuses. Right: it follows the results of the round, in each dialect. Before: wrong.
+    """
+    turns: list[Turn] = []
+
+    @tool(run="auto")
+    def slow(topic: str) -> str:
+        "Search slowly."
+        if topic == "result-a":
+            turns[0].steer(STEER)
+        return topic
+
+    with simulate() as provider:
+        provider.say([called("slow", topic="result-a"), called("slow", topic="result-b")], "Done.")
+        turns.append(provider.chat(wire=wire, tools=[slow]).compose("Go"))
+        turns[0].start().done.result(30)
+        last = provider.requests[-1].text
+
+    assert (turns[0].status, turns[0].text) == ("completed", "Done.")
+    assert last.rindex("result-a") < last.rindex("result-b") < last.index(STEER)

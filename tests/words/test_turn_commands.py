@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from nbtool import Chat
+from nbtool.errors import BadUsage
+from nbtool.events import TextDelta
 from nbtool.magics.views.pageless_views import NullView
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Approved
@@ -198,3 +201,33 @@ def test_undo(page: Page, snapshot: SnapshotAssertion) -> None:
     page.run(f"%chat -c mine undo {turn}", "%chat -c mine undo TURN, a third time")
 
     assert page.texts == snapshot
+
+
+def test_what_is_added_to_a_running_turn(snapshot: SnapshotAssertion) -> None:
+    texts: dict[str, str] = {}
+    chat = Chat(wire=ScriptedWire(["All ten.", "The first three."]))
+    turn = chat.compose("List them.")
+    added = ["Only the first three."]
+    turn.add_listener(lambda event: turn.steer(added.pop()) if isinstance(event, TextDelta) and added else None)
+    turn.start().done.result(30)
+    texts["A turn to which a text was added"] = turn._repr_mimebundle_()["text/plain"]
+    texts["What later turns are sent of it"] = turn.natural_flow
+    stopped = Chat(wire=ScriptedWire(["All ten."]), max_rounds=1).compose("List them.")
+    late = ["Only the first three."]
+    stopped.add_listener(lambda event: stopped.steer(late.pop()) if isinstance(event, TextDelta) and late else None)
+    stopped.start().done.result(30)
+    texts["One that ended before its next request"] = "\n".join(notice.text for notice in stopped.notices)
+    waiting = chat.compose("Another one.")
+    for number in range(20):
+        waiting.steer(str(number))
+    for title, other, text in (
+        ("Nothing", waiting, " "),
+        ("Too much", waiting, "x" * 20_001),
+        ("One more than may wait", waiting, "x"),
+        ("After the end", turn, "x"),
+        ("Where a model draws", Chat("openai:gpt-image-1", api_key="k").compose("A cat"), "x"),
+    ):
+        with pytest.raises(BadUsage) as raised:
+            other.steer(text)
+        texts[title] = str(raised.value)
+    assert texts == snapshot

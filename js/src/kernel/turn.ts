@@ -53,6 +53,8 @@ export interface Connection {
   sendGone(isGone: () => boolean): void;
   decide(decision: Decision): void;
   stop(): void;
+  /** Add a text to the running turn; its state is in `requests` under the key. Missing where there is no kernel. */
+  add?(key: string, text: string): void;
   /** Stop one running call; its state is in `requests` under `stopRequestKey`. */
   stopCall(callId: string): void;
   /** Bind the result of a call to a name in the notebook; its state is in `requests` under `bindRequestKey`. */
@@ -127,6 +129,7 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
         return;
       case "decided":
       case "bound":
+      case "added":
         resolveRequest(message.id, { state: message.ok ? "accepted" : "refused", text: message.text });
         return;
       case "cell": {
@@ -166,6 +169,7 @@ export function connectTurn(model: Model, signal: AbortSignal): Connection {
     },
     decide: (decision) => request(decision.digest, decision),
     stop: () => request(STOP_REQUEST, { kind: "stop" }),
+    add: (key, text) => request(key, { kind: "add", text }),
     stopCall: (call_id) => request(stopRequestKey(call_id), { kind: "stop_call", call_id }),
     bind: (call_id, name, replace) =>
       request(bindRequestKey(call_id), { kind: "bind", call_id, name, ...(replace && { replace }) }),

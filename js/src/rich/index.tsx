@@ -4,6 +4,7 @@ import type { LazyModule, Mount } from "../kernel/lazy";
 import { InsertedCellNotice } from "../views/InsertedCell";
 import type { LazyMounts } from "../views/LazyView";
 import { MediaList } from "../views/MediaList";
+import { AddText } from "./actions/AddText";
 import { FixCell } from "./actions/FixCell";
 import { TurnActions } from "./actions/TurnActions";
 import { Card } from "./approval/QuestionList";
@@ -28,6 +29,7 @@ const views: LazyMounts = {
   elapsed: asMount(Elapsed),
   liveTurn: mountLiveTurn,
   groupSummary: asMount(GroupSummary),
+  addition: asMount(AddText),
   omission: asMount(Omission),
   actions: asMount(TurnActions),
   fix: asMount(FixCell),

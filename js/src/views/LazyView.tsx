@@ -33,6 +33,11 @@ export interface LazyViews {
   elapsed: { since: number; isPaused: boolean };
   groupSummary: { calls: readonly CallBlock[] };
   liveTurn: { blocks: Block[]; status: TurnState["document"]["head"]["status"] };
+  addition: {
+    connection: Pick<Connection, "add" | "insertCell" | "dismissCell" | "state">;
+    document: TurnState["document"];
+    requests: TurnState["requests"];
+  };
   omission: { head: Pick<Head, "turn_id" | "chat"> };
   actions: {
     document: TurnState["document"];

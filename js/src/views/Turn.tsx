@@ -60,6 +60,12 @@ export class Turn extends Component<Props> {
         <Footer document={shown.document} connection={connection} end={this.props.children}>
           <Activity state={shown} since={this.#since} stop={connection.stop} />
         </Footer>
+        {head.adds && isLive(shown.document) && (
+          <LazyView
+            view="addition"
+            props={{ connection, document: shown.document, requests: shown.requests }}
+          />
+        )}
         {shown.insertedCell && (
           <LazyView view="insertedCell" props={{ cell: shown.insertedCell, close: connection.dismissCell }} />
         )}

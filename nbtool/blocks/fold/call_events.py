@@ -8,7 +8,7 @@ from typing import Any
 from nbtool.blocks.argument_targets import resolved_shapes
 from nbtool.blocks.fold.block_builder import BlockBuilder, call_builder
 from nbtool.blocks.fold.document_builder import DocumentBuilder
-from nbtool.blocks.labels import decision_line
+from nbtool.blocks.labels import ADDED, decision_line
 from nbtool.blocks.media import media_data
 from nbtool.blocks.protocol import DecisionData, MediaData, NotCounted, Patch, ResolvedShape
 from nbtool.blocks.question import argument_lines, preview_data, question_data, question_parts
@@ -182,15 +182,21 @@ class CallFolds:
         return media | ({"media_left_out": event.media_left_out} if event.media_left_out else {})
 
     def _message_appended(self, event: MessageAppended) -> list[Patch]:
-        """Mark which images of a result were sent to the model; a journal has only those."""
+        """Mark which images of a result were sent to the model, a journal has only those; show what was added."""
         results = event.message.results if event.message else ()
+        added = [patch for text in event.message.added for patch in self._added(text)] if event.message else []
         entries = ((result, self._blocks.entries.get(result.call_id)) for result in results)
-        return [
+        return added + [
             patch
             for result, entry in entries
             if entry and (result.media or "media" in entry.fields)
             for patch in entry.update(media=self._marked_media(entry, result))
         ]
+
+    def _added(self, text: str) -> list[Patch]:
+        """Show what the person added while the turn ran."""
+        fields = {"text": self._blocks.notice_text(ADDED.format(text=text)), "level": "info", "added": True}
+        return self._blocks.open(BlockBuilder(f"n{len(self._blocks.entries)}", "notice", fields))
 
     def _marked_media(self, entry: BlockBuilder, result: ToolResult) -> list[MediaData]:
         """Return the media of a call, each with whether the model got it."""

@@ -111,6 +111,7 @@ _LABELS: Mapping[str, Callable[[Any, str], str]] = {
     "call_started": lambda _, name: f"{name} runs",
     "call_progress": lambda _, name: f"{name} prints",
     "call_finished": lambda event, name: f"{name}: {CALL_STATE_LABELS[event.status][1]}",
+    "message_appended": lambda event, _: "You added a text" if event.message and event.message.added else "",
     "notice": lambda _, __: "Notice",
     "error_raised": lambda _, __: "Error",
     "turn_parked": lambda _, __: "Parked",

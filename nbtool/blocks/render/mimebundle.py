@@ -195,7 +195,13 @@ def _head(head: Head, clipper: _Truncator) -> Head:
     if not re.fullmatch(CHAT_PATTERN, result.get("chat", "main")):
         result = {**result, "turn_id": ""}
         del result["chat"]
-    for name in ("acts", "why", "answer_by"):  # the reason for the model names the person's settings and files
+    for name in (
+        "acts",
+        "why",
+        "answer_by",
+        "adds",
+        "prompt_line",
+    ):  # the reason for the model names the person's settings and files
         result.pop(name, None)
     return cast("Head", result | head_texts(cast("Head", result)))
 

@@ -90,6 +90,7 @@ class Recorder:
     `file` is the one that was opened, else the one that the environment names.
     `mode` is the mode of the chat, None if not set: then `NBTOOL_REPLAY` applies, and without it an open recording is
     replayed. `answers` are those that are kept on Run All, for turns that ask for it and have no recording.
+    `executed` are the cells that ran in this kernel and the keys of kept answers that it has met, for all its chats.
     `producers` maps names of results to the digests of the keys of the turns that produced them; `mutable_state` are
     globals that tools change when they run, which are excluded from the keys.
     """
@@ -98,7 +99,7 @@ class Recorder:
         self._file: Recording | None = None
         self.mode: ReplayMode | None = None
         self._answers: KeptAnswers | None = None
-        self._executed: set[str] = set()
+        self.executed: set[str] = set()
         self.producers: dict[str, str] = {}
         self.mutable_state: set[Part] = set()
 
@@ -117,12 +118,13 @@ class Recorder:
         folder = os.path.realpath(os.curdir)
         if self._answers is None or self._answers.folder != folder:
             self._answers = KeptAnswers(folder)
+        self._answers.used = self.executed
         return self._answers
 
     def note_execution(self, cell_id: str) -> bool:
         """Note that a cell is executed; return whether it is for the first time, also if it has no id."""
-        is_first = cell_id not in self._executed
-        self._executed |= {cell_id} if cell_id else set()
+        is_first = cell_id not in self.executed
+        self.executed |= {cell_id} if cell_id else set()
         return is_first
 
     @property

@@ -33,12 +33,13 @@ class CarryOver:
 
     `known_outcomes` maps the id of a call to its record, followed by those of the calls that it made.
     `expected_outcomes` are the outcomes of each round on which the next reply depends: if one differs, the remaining
-    replies are dropped.
+    replies are dropped. `additions` are what the person added, by how many replies there were then.
     """
 
     replies: tuple[Reply, ...] = ()
     known_outcomes: dict[str, tuple[Call, ...]] = field(default_factory=dict)
     expected_outcomes: tuple[tuple[str, ...], ...] = ()
+    additions: dict[int, list[str]] = field(default_factory=dict)
 
     @property
     def runs_calls(self) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.argument_check import check_arguments
+from nbtool.chain.additions import additions_of
 from nbtool.chat.conversation import Conversation, TurnRef
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.rerun.carry_over import CarryOver, carry_over
@@ -230,7 +231,13 @@ TurnOperation = Edit | Insert | Rerun | Resume | Reexecute
 
 
 def _new_version(node: Node[Turn], turn: Turn, carry: CarryOver, difference: VersionDiff | None) -> TurnPlan:
-    """Return the plan of a new version: the same prompt and attachments, an answer of the same type."""
+    """Return the plan of a new version: the same prompt and attachments, an answer of the same type.
+
+    One that continues the turn has what the person added to it, up to the last reply that is reused.
+    """
+    if difference:
+        added = additions_of(turn.log).items()
+        carry.additions = {replies: texts for replies, texts in added if replies <= len(carry.replies)}
     return TurnPlan(node, turn.prompt, copy.copy(turn.answer), carry, difference, turn)
 
 

@@ -40,6 +40,9 @@ Executed tools:
 ---
 """
 
+ADDED = "[The user added during this turn: {text}]"
+"""What the person added while the turn ran."""
+
 _SEPARATOR = "\n\n"
 
 _RUNS = re.compile("`+")
@@ -79,6 +82,7 @@ def flow_pieces(chain: Iterable[Message], calls: Sequence[Call]) -> list[Text]:
     records = {call.call_id: call for call in calls}
     pieces: list[Text] = []
     for message in chain:
+        pieces += (Text(ADDED.format(text=_escape_title(text.strip()))) for text in message.added)
         if message.role != "assistant":
             continue
         for part in message.parts:

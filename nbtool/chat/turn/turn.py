@@ -17,6 +17,7 @@ from nbtool.argument_check import CheckedAttributes, check_arguments
 from nbtool.blocks.display_limits import DISPLAY_LIMITS, Limits
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.render.mimebundle import turn_mimebundle
+from nbtool.chain.additions import Additions
 from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chat.turn import compact
 from nbtool.chat.turn.event_queue import EventQueue
@@ -94,6 +95,7 @@ class Turn(CheckedAttributes):
     caller_thread: CallerThread = field(default_factory=CallerThread, repr=False)
     cancel_signal: CancelSignal = field(default_factory=CancelSignal, repr=False)
     call_stops: CallStops = field(default_factory=CallStops, repr=False)
+    additions: Additions = field(default_factory=Additions, repr=False)
     done: Future[Turn] = field(default_factory=Future, repr=False)
     log: list[Event] = field(default_factory=list, repr=False)
     event_times: list[float] = field(default_factory=list, repr=False)
@@ -318,6 +320,23 @@ class Turn(CheckedAttributes):
         """Cancel the turn at once, and interrupt the synchronous call on the calling thread."""
         self.cancel()
         self.caller_thread.interrupt()
+
+    @check_arguments
+    def steer(self, text: str) -> None:
+        """Add a text to the turn while it runs, from any thread: the model gets it with its next request.
+
+        What is added during the last reply asks the model once more, within the limits of the turn. What the model did
+        not get before the turn ended is in `unsent`, and a notice names it.
+
+        Raises:
+            BadUsage: the turn has ended or takes no additions, or the text is empty or too long.
+        """
+        self.additions.add(text)
+
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        """What `steer` added and the model did not get before the turn ended."""
+        return self.additions.unsent
 
     @check_arguments
     def stop_call(self, call_id: str) -> None:

@@ -157,6 +157,8 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
             notice = changes_notice(changes, turn, source)
             view.show_changes(notice, can_undo=changes.can_be_undone)
         finish_cell(turn, view, names, flags)
+        if turn.unsent:  # a cell below, where the front end takes one; the notice has the texts in any case
+            shell.set_next_input("\n".join((source.cell_magic, "\n\n".join(turn.unsent))))
     return rerun.has_stopped
 
 

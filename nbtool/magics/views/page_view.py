@@ -72,7 +72,7 @@ class WidgetView(OutputView):
         self._cells, self._is_introduced = cells or CellSource(), False
         self._link = PageLink(shell.kernel, on_rerun=on_rerun)
         self._acts = list(actions_at("live" if place is None else "served"))
-        self._is_parked = False
+        self._is_parked, self._has_cell = False, place is None
         self._above: dict[str, Any] = {}
         self._copy: Any = None
         self._gone_since: float | None = None
@@ -95,6 +95,8 @@ class WidgetView(OutputView):
             self._is_introduced = True
             fields = {**_head_fields(self._turn, self._chat), **chat_field(self._cells.chat)}
             fields |= {"fixes": self._cells.fixes} if self._cells.fixes else {}
+            fields |= {"prompt_line": self._cells.cell_magic} if self._has_cell else {}
+            fields |= {"adds": True} if self._has_cell and not self._turn.additions.refusal else {}
             self._widget.update_head(**fields, acts=self._acts)
 
     @property
@@ -233,6 +235,7 @@ class WidgetView(OutputView):
             stop_call=self._turn.stop_call,
             bind=lambda binding: bind_result(self._chat, binding, self._names),
             run_action=self._cell_source,
+            add=self._turn.steer,
             on_shown=self._on_shown,
             cell=cell_of_turn(self._turn.cell_id),
             **self._link.options(in_cell=in_cell),

@@ -40,6 +40,10 @@ class TurnSources:
         """The texts from outside of this turn so far, without those of the turns before it."""
         return (*self.own, *(one.text for one in self._read))
 
+    def note_prompt(self, text: str) -> None:
+        """Note what the person added to the turn while it ran."""
+        self.prompts = (*self.prompts, text)
+
     def note_call(self, record: Call) -> None:
         """Note that a call has ended, whose text the model may get."""
         if record.is_from_outside and record.status in ("ok", "error"):

@@ -71,7 +71,7 @@ def test_the_page_reads_the_schema_of_the_package() -> None:
     ("schema", "shape", "live"),
     [
         (SCHEMA, protocol.Document, set()),
-        (HEAD, protocol.Head, {"acts", "answer_by"}),
+        (HEAD, protocol.Head, {"acts", "answer_by", "adds", "prompt_line"}),
         (USAGE, protocol.UsageData, set()),
         (DECISION, protocol.DecisionData, set()),
         (PROSE_BLOCK, protocol.ProseBlock, set()),

@@ -398,6 +398,13 @@ def test_a_tool_that_the_agent_uses_while_it_opens_a_session_ends_it(make_agent:
     assert agent.prompts() == []
 
 
+def test_nothing_can_be_added_to_the_turn_of_an_agent(make_agent: MakeAgent, chat: Chat) -> None:
+    make_agent([{"say": "One."}])
+
+    with pytest.raises(BadUsage):
+        chat.compose("Hello").steer("Be brief.")
+
+
 def test_a_budget_of_a_chat_in_dollars_refuses_an_agent(make_agent: MakeAgent, chat: Chat) -> None:
     from nbtool.plugins.budget import Budget  # noqa: PLC0415 - of this test
 

@@ -1,0 +1,106 @@
+import { Component, createRef, type JSX, type TargetedKeyboardEvent } from "preact";
+import { cellRunner } from "../../kernel/cellRunner";
+import type { LazyViews } from "../../views/LazyView";
+
+type Props = LazyViews["addition"];
+
+interface State {
+  text: string;
+  /** The texts of which the kernel has not said whether it took them, by their request. */
+  sent: ReadonlyMap<string, string>;
+}
+
+/**
+ * The box under a running turn: Enter adds a text, which the model gets with its next request; Alt+Enter makes it the
+ * next prompt, in a cell below that runs when this one has ended.
+ */
+export class AddText extends Component<Props, State> {
+  override state: State = { text: "", sent: new Map() };
+  #root = createRef<HTMLDivElement>();
+  #count = 0;
+
+  /** A text that the kernel refused is in the box again, unless another one is. */
+  static getDerivedStateFromProps({ requests }: Props, { text, sent }: State): Partial<State> | null {
+    const refused = [...sent].filter(([key]) => requests[key]?.state === "refused");
+    if (!refused.length) return null;
+    const left = new Map([...sent].filter(([key]) => requests[key]?.state !== "refused"));
+    return { sent: left, text: [...refused.map(([, one]) => one), text].filter(Boolean).join("\n") };
+  }
+
+  #add = (): void => {
+    const text = this.state.text.trim();
+    if (!text) return;
+    const key = `add ${this.#count++}`;
+    this.props.connection.add?.(key, text);
+    this.setState({ text: "", sent: new Map(this.state.sent).set(key, text) });
+  };
+
+  #askNext = (): void => {
+    const text = this.state.text.trim();
+    const { connection, document } = this.props;
+    if (!text || !connection.insertCell || !document.head.prompt_line) return;
+    connection.insertCell(`${document.head.prompt_line}\n${text}`);
+    const id = connection.state().insertedCell?.placed?.cell?.id;
+    if (id && this.#root.current && cellRunner()?.runCell(this.#root.current, id)) connection.dismissCell();
+    this.setState({ text: "" });
+  };
+
+  #onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
+    event.stopPropagation();
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    if (event.repeat) return;
+    if (event.altKey) this.#askNext();
+    else this.#add();
+  };
+
+  /** What is known of the texts that were sent and did not join yet. */
+  #status(): string {
+    const { document, requests } = this.props;
+    const states = [...this.state.sent.keys()].map((key) => requests[key]?.state);
+    if (states.includes("noReply")) return "The kernel has not answered yet; it may be busy.";
+    const joined = document.blocks.filter((block) => block.kind === "notice" && block.added).length;
+    const accepted = states.filter((state) => state === "accepted").length;
+    return accepted > joined ? "Added: the model gets it with its next request." : "";
+  }
+
+  render(): JSX.Element {
+    const { connection, requests } = this.props;
+    const { text } = this.state;
+    const refusal = Object.entries(requests).find(
+      ([key, { state }]) => key.startsWith("add ") && state === "refused",
+    )?.[1];
+    return (
+      <div class="nb-add-text" ref={this.#root}>
+        <textarea
+          rows={1}
+          maxLength={20_000}
+          placeholder="Add to this turn"
+          aria-label="Add to this turn: the model gets it with its next request"
+          title="Enter adds it, Shift+Enter begins a new line"
+          data-lm-suppress-shortcuts="true"
+          value={text}
+          onInput={({ currentTarget }) => this.setState({ text: currentTarget.value })}
+          onKeyDown={this.#onKeyDown}
+        />
+        <button type="button" class="nb-button" disabled={!text.trim()} title="Enter" onClick={this.#add}>
+          Add
+        </button>
+        {connection.insertCell && (
+          <button
+            type="button"
+            class="nb-button"
+            disabled={!text.trim()}
+            title="A cell below with this prompt, which runs when this cell has ended (Alt+Enter)"
+            onClick={this.#askNext}
+          >
+            Ask next
+          </button>
+        )}
+        <span class="nb-muted" role="status">
+          {refusal && "text" in refusal ? refusal.text : this.#status()}
+        </span>
+      </div>
+    );
+  }
+}
