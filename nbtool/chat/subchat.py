@@ -21,7 +21,7 @@ from nbtool.chat.history_hosts import check_question
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import ToolFailed
-from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
+from nbtool.events import DELTAS, CallFinished, CallReady, Event
 from nbtool.policy import site_policy
 from nbtool.text import count_of, format_number
 from nbtool.tools.approval import Policy
@@ -108,14 +108,10 @@ async def _run_subchat(chat: Chat, question: str, call: RunningCall) -> Turn:
 
 
 def _forwarded_event(event: Event, call: RunningCall) -> Event | None:
-    """Return the event of a call for the parent turn; None for events that are not forwarded."""
-    match event:
-        case CallReady() | CallFinished():
-            return replace(event, round=call.round, forwarded=True)
-        case CallAsked() | CallDecided() | CallStarted() | CallProgress():
-            return event
-        case _:
-            return None
+    """Return the event of a call for the parent turn; None for the deltas of a reply, and for all else of the turn."""
+    if isinstance(event, CallReady | CallFinished):
+        return replace(event, round=call.round, forwarded=True)
+    return event if type(event) not in DELTAS and hasattr(event, "call_id") else None
 
 
 def _answer_text(turn: Turn) -> str:

@@ -51,17 +51,17 @@ def test_a_misspelt_command_names_the_right_one(notebook: Notebook) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "meant"),
+    ("flags", "right"),
     [("--aprove auto", "--approve"), ("--budgt 1", "--budget"), ("--set sytem=Brief", "system"),
      ("--set max_round=3", "max_rounds")],
 )  # fmt: skip
 def test_a_misspelt_flag_or_setting_of_a_cell_names_the_right_one_and_sends_nothing(
-    notebook: Notebook, model: Provider, flags: str, meant: str
+    notebook: Notebook, model: Provider, flags: str, right: str
 ) -> None:
     output = notebook.run(f"%%chat {flags}\nHello?")
 
     assert output.error.startswith("UsageError")
-    assert re.search(rf"Did you mean {meant}\?", output.error)
+    assert re.search(rf"Did you mean {right}\?", output.error)
     assert len(output.error.splitlines()) == 1
     assert model.requests == []
 
@@ -90,19 +90,19 @@ def test_a_wrong_setting_of_the_notebook_is_named_and_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("cell", "meant"),
+    ("cell", "right"),
     [("Chat('ollama:tiny', sytem='Brief')", "system"),
      ("Chat('ollama:tiny').send('Hello?', aprover=print)", "approver"),
      ("Approved(remeber='tool')", "remember"), ("tool(rum='auto')", "run"),
      ("Chat('ollama:tiny').map(['Hello?'], concurency=2)", "concurrency")],
 )  # fmt: skip
 def test_a_misspelt_keyword_in_python_names_the_right_one_and_sends_nothing(
-    notebook: Notebook, model: Provider, cell: str, meant: str
+    notebook: Notebook, model: Provider, cell: str, right: str
 ) -> None:
     output = notebook.run(f"from nbtool import Approved, Chat, tool\n{cell}")
 
     assert output.error.startswith("BadUsage")
-    assert re.search(rf"Did you mean {meant}\?", output.error)
+    assert re.search(rf"Did you mean {right}\?", output.error)
     assert model.requests == []
 
 
