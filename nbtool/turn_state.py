@@ -179,7 +179,8 @@ class Call:
     def _finish(self, event: CallFinished) -> None:
         """Take over an outcome; a call that did not run has no start, although its thread was requested."""
         self.status, self.shown, self.reason = event.status, event.shown, event.reason
-        self.started, self.is_announced = None if event.status == "not_run" else self.started, False
+        self.started, self.thread = (None, "") if event.status == "not_run" else (self.started, self.thread)
+        self.is_announced = False
         self.reference, self.whole, self.traceback = event.reference, event.whole, event.traceback
         self.media, self.media_left_out = event.media, event.media_left_out
         self.table, self.display = event.table, event.display

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,10 +13,10 @@ from typing import Any
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.continued_file import ContinuedFile
-from nbtool.chat.batch.earlier_maps.lost_turns import CLOCK_SECONDS, LostTurns, find_completed
+from nbtool.chat.batch.earlier_maps.lost_turns import LostTurns
 from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
-from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, LostPrompts, Sealed, WorkerTurns, find_engine
+from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, HomeTurns, Sealed, find_engine
 from nbtool.chat.batch.sinks.answer_sink import as_sink
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
 from nbtool.chat.batch_maker import EMPTY, BatchMaker
@@ -88,7 +87,6 @@ def _find_lost(batches: _Batches, file: ContinuedFile | None) -> LostTurns:
     """Return what a killed map has left, where the journal is not asked for every prompt anyway."""
     if file is None or file.interrupted_since is None or batches.maker.reads_answers:
         return LostTurns()
-    batches.take_worker_turns(file.interrupted_since - CLOCK_SECONDS)
     return LostTurns.find(batches.maker.key, file)
 
 
@@ -126,7 +124,6 @@ class _Batches:
             check_batch(self.maker, self._chat)
         if self.maker.plan.on is not None:
             self._description = self._describe()
-            self.maker.before_reading = self.take_worker_turns
 
     def make(self, prompts: PromptSet, acted_turns: Mapping[int, str] = EMPTY) -> Batch:
         """Create a batch without starting it; `acted_turns` as in `BatchMaker.batch`."""
@@ -136,24 +133,6 @@ class _Batches:
         elif self.maker.plan.batch:
             source = make_provider_source(self.maker)
         return self.maker.batch(prompts, source, acted_turns)
-
-    def take_worker_turns(self, since: float = 0.0) -> None:
-        """Write to the journal what workers did since a time for a process of this map that is gone."""
-        if self.maker.plan.on is None:
-            return
-        engine = find_engine(self.maker.plan.on)
-        try:
-            WorkerTurns(engine, self._lost(), self._has_tools).take(since)
-        finally:
-            engine.close()
-
-    def _lost(self) -> LostPrompts:
-        maker = self.maker
-        return LostPrompts(lambda: maker.key, maker.chat.model.name, time.time(), self._chat.plugins)
-
-    @property
-    def _has_tools(self) -> bool:
-        return bool(self.maker.chat.tools.tools())
 
     def _describe(self) -> Sealed:
         """Return what the workers need, before anything is sent.
@@ -179,19 +158,11 @@ class _Batches:
         )
 
     def _source(self, description: Sealed) -> ChunkSource:
-        engine, approver = find_engine(self.maker.plan.on), self.maker.arguments["approver"]
+        maker, approver = self.maker, self.maker.arguments["approver"]
+        engine = find_engine(maker.plan.on)
+        questions = HomeQuestions(engine, self._chat.approvals, approver) if approver else None
+        plugins, free_tools = self._chat.plugins, maker.free_tools
+        turns = HomeTurns(engine, maker.read, questions=questions, plugins=plugins, free_tools=free_tools)
         return ChunkSource(
-            engine,
-            self.maker.plan,
-            description,
-            answer_chunk,
-            self.maker.read,
-            lambda: self.maker.key.chat_id,
-            has_tools=self._has_tools,
-            find_completed=lambda keys, since: find_completed(
-                self.maker.key, keys, chat_id=self.maker.key.chat_id, since=since
-            ),
-            questions=HomeQuestions(engine, self._chat.approvals, approver) if approver else None,
-            plugins=self._chat.plugins,
-            lost=LostPrompts(lambda: self.maker.key, self.maker.chat.model.name, time.time(), self._chat.plugins),
+            engine, maker.plan, description, answer_chunk, turns, lambda: maker.key.chat_id, free_tools=free_tools
         )

@@ -12,7 +12,7 @@ from typing import Any
 from nbtool.argument_check import check_arguments
 from nbtool.chain.price_check import REPORTS_COST, model_id
 from nbtool.chat.agent_turns import refuse_agent
-from nbtool.chat.batch.answers import AnswerSource
+from nbtool.chat.batch.answers import Answer, AnswerSource
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.batch_driver import BatchDriver
 from nbtool.chat.batch.earlier_maps.answer_cache import BatchKey, answer_value
@@ -110,7 +110,6 @@ class BatchMaker:
         self.is_streamed = False
         self.turn_index: TurnIndex | None = None
         self._results = FinishedResults(own.variables.max_bytes)
-        self.before_reading: Callable[[], None] | None = None
 
     @cached_property
     def key(self) -> BatchKey:
@@ -185,11 +184,12 @@ class BatchMaker:
         prompts: Sequence[tuple[PromptItem, str]],
         chat_id: str,
         plugins_of: Callable[[PromptItem], Sequence[object]],
-        continued: Mapping[str, Sequence[Turn]] = EMPTY,
+        continued: Mapping[str, Sequence[Turn]],
+        receive: Callable[[Answer], object],
     ) -> Batch:
         """Create a batch of prompts with known keys, each with plugins of its own, that asks no journal for answers.
 
-        `continued` are the versions of turns that go on, by their keys.
+        `continued` are the versions of turns that go on, by their keys; `receive` gets each answer on nbtool's loop.
         """
         self.chat.chat_id = chat_id
         keys = [key for _, key in prompts]
@@ -201,7 +201,13 @@ class BatchMaker:
 
         earlier = EarlierTurns(continued=continued)
         driver = BatchDriver(
-            prepare, self.read, lambda _: (keys, earlier), self._results, None, self.free_tools, is_part=True
+            prepare,
+            self.read,
+            lambda _: (keys, earlier),
+            self._results,
+            free_tools=self.free_tools,
+            is_part=True,
+            receive=receive,
         )
         return Batch(PromptSet([one for one, _ in prompts], list), driver, self.plan, self._backoff)
 
@@ -272,13 +278,9 @@ class BatchMaker:
         self.chat.chat_id = self.key.chat_id
         note_map(self.key.chat_id)
         keys = self.key.keys(items)
-        if self.reads_journal:
-            if self.key.is_comparable:
-                has_tools = bool(self.chat.tools.tools())
-                claim.take(self.key.chat_id, keys, journal().path if has_tools or self.plan.batch else None)
-            if before_reading := self.before_reading:
-                self.before_reading = None  # once in a map: what its own workers do, they return
-                before_reading()
+        if self.reads_journal and self.key.is_comparable:
+            has_tools = bool(self.chat.tools.tools())
+            claim.take(self.key.chat_id, keys, journal().path if has_tools or self.plan.batch else None)
         earlier = self._find_earlier(keys)
         acted = {key: acted_turns[one.index] for one, key in zip(items, keys, strict=True) if one.index in acted_turns}
         if left := {key: turn_id for key, turn_id in acted.items() if key not in earlier}:

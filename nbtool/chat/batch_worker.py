@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.batch import Batch
-from nbtool.chat.batch.earlier_maps.lost_turns import find_completed
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.remote import (
-    CallClaim,
     Chunk,
     HomeApprover,
     HomeCheck,
-    PackedAnswer,
+    HomeLink,
+    HomeWriter,
+    PackedError,
     Sealed,
-    WorkerLink,
-    pack_answer,
+    WorkerLine,
     pack_error,
     unpack_versions,
 )
-from nbtool.chat.batch.remote.call_claim import lost_after_calls
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch_maker import BatchMaker
 from nbtool.chat.chat_description import ReceivedChat, receive_chat
 from nbtool.chat.turn import Turn
-from nbtool.errors import BadUsage, JournalError, NbtoolError
+from nbtool.errors import BadUsage, Cancelled, NbtoolError
 
 POLL_SECONDS = 0.5
 """Seconds between two looks at whether the batch was stopped."""
@@ -43,77 +42,97 @@ class _WorkerChat:
     backoff: SharedBackoff = field(default_factory=SharedBackoff)
 
 
-def answer_chunk(description: Sealed, sealed: Sealed, link: WorkerLink) -> list[PackedAnswer]:
-    """Send the prompts of a chunk and return their answers; raises nothing of nbtool's own."""
-    chunk: Chunk = sealed.open()["chunk"]
+def answer_chunk(description: Sealed, sealed: Sealed, line: WorkerLine) -> PackedError | None:
+    """Send the prompts of a chunk, and their answers home; return why none of them could be sent, if so.
+
+    Raises nothing of nbtool's own.
+    """
+    link = HomeLink(line)
     try:
-        link.connect()
+        chunk: Chunk = sealed.open()["chunk"]
+        link.open()
+    except Exception as error:  # noqa: BLE001 - the libraries of engines raise anything
+        return pack_error(_explain(error))
+    try:
+        keys = link.begin(chunk.chunk_id)
+        _ChunkRun(replace(chunk, prompts=[one for one in chunk.prompts if one[1] in keys]), link).run(description)
+    except Cancelled:  # nobody waits
+        return None
+    except Exception as error:  # noqa: BLE001 - opening a description imports and runs code of the user's
+        return pack_error(_explain(error))
+    finally:
+        link.close()
+    return None
+
+
+class _ChunkRun:
+    """One run of a chunk, whose turns write their events home."""
+
+    def __init__(self, chunk: Chunk, link: HomeLink) -> None:
+        self._chunk, self._link = chunk, link
+        self._checks = {key: HomeCheck(link) for _, key in chunk.prompts}
+        self._writers: dict[str, HomeWriter] = {}
+        self._keys = {one.index: key for one, key in chunk.prompts}
+        self._free_tools: frozenset[str] = frozenset()
+        self._batch: Batch | None = None
+
+    def run(self, description: Sealed) -> None:
+        """Send the prompts, and wait for their ends."""
+        if not self._chunk.prompts:
+            return
         worker_chat = _receive(description)
-        chat = worker_chat.chat
+        received, chunk = worker_chat.chat, self._chunk
         maker = BatchMaker(
-            chat.chat,
-            approver=HomeApprover(link, chat.uses_remembered) if chat.is_asked else None,
+            received.chat,
+            approver=HomeApprover(self._link, received.uses_remembered) if received.is_asked else None,
             backoff=worker_chat.backoff.for_chunk(chunk.per_minute),
             concurrency=chunk.concurrency,
             resume=False,
             progress=False,
-            **chat.arguments,
+            **received.arguments,
         )
-    except Exception as error:  # noqa: BLE001 - opening a description imports and runs code of the user's
-        packed = pack_error(_explain(error))
-        return [PackedAnswer(index, error=packed) for index in chunk.indexes]
-    versions = [version.of(version.function) for version in chat.versions]
-    try:
-        return _answer(maker, chunk, link)
-    finally:
-        for version in versions:
-            version.record_run()
-
-
-def _answer(maker: BatchMaker, chunk: Chunk, link: WorkerLink) -> list[PackedAnswer]:
-    claims = {index: CallClaim(_claim_of(link, index), maker.free_tools) for index in chunk.indexes if chunk.has_claims}
-
-    def plugins_of(one: PromptItem) -> list[object]:
-        return [HomeCheck(link.has_home), *([claims[one.index]] if one.index in claims else [])]
-
-    continued = {key: unpack_versions(versions) for key, versions in chunk.continued.items()}
-    batch = maker.batch_of_keys(chunk.prompts, chunk.chat_id, plugins_of, continued)
-    with _watching(batch, link):
+        maker.chat.make_writer = self._make_writer
+        self._free_tools = maker.free_tools
+        continued = {key: unpack_versions(versions) for key, versions in chunk.continued.items()}
+        versions = [version.of(version.function) for version in received.versions]
         try:
-            batch.wait()
-        except KeyboardInterrupt:  # of a terminal, which sends it to every process of the pool; `wait` has cancelled
-            batch.wait()
-    refused = {key: one.index for one, key in chunk.prompts if one.index in claims and claims[one.index].is_refused}
-    completed = _find_completed(maker, chunk, refused) if refused else {}
-    lost = {index: completed.get(key) for key, index in refused.items()}
-    return [
-        _pack_refused(answer, lost[answer.index]) if answer.index in lost else _pack(answer, batch)
-        for answer in batch.answers
-    ]
+            self._wait_for(maker.batch_of_keys(chunk.prompts, chunk.chat_id, self._plugins_of, continued, self._send))
+        finally:
+            for version in versions:
+                version.record_run()
 
+    def _wait_for(self, batch: Batch) -> None:
+        self._batch = batch
+        with _watching(batch, self._link):
+            try:
+                batch.wait()
+            except (
+                KeyboardInterrupt
+            ):  # of a terminal, which sends it to every process of the pool; `wait` has cancelled
+                batch.wait()
 
-def _find_completed(maker: BatchMaker, chunk: Chunk, keys: Collection[str]) -> dict[str, Turn]:
-    """Return the turns that a lost worker of this machine completed, by key; by the clocks of both machines."""
-    try:
-        return find_completed(maker.key, keys, chat_id=chunk.chat_id, since=chunk.since)
-    except JournalError:
-        return {}
+    def _plugins_of(self, one: PromptItem) -> Sequence[object]:
+        return [self._checks[self._keys[one.index]]]
 
+    def _make_writer(self, turn: Turn) -> HomeWriter:
+        key = turn.cell_id
+        if before := self._writers.get(key):  # of the turn that is repeated
+            self._link.tell("event", key=key, turn_id=before.turn_id, events=before.take())
+        self._writers[key] = HomeWriter(self._link, self._checks[key], key, turn.turn_id, self._free_tools)
+        return self._writers[key]
 
-def _pack_refused(answer: Answer, turn: Turn | None) -> PackedAnswer:
-    """Return what the worker had completed that started the calls of this prompt, or that it is lost."""
-    if turn:
-        return pack_answer(replace(answer, error=None, turn=turn))
-    return PackedAnswer(answer.index, error=pack_error(lost_after_calls()))
-
-
-def _pack(answer: Answer, batch: Batch) -> PackedAnswer:
-    is_unsent = answer.turn is None and answer.error is not None and answer.error is batch.stop_reason
-    return pack_answer(answer, is_unsent=is_unsent)
-
-
-def _claim_of(link: WorkerLink, index: int) -> Callable[[], bool]:
-    return lambda: link.claim(index)
+    def _send(self, answer: Answer) -> None:
+        """Send home what an answer consists of: the events that are not there yet, and the error."""
+        key = self._keys[answer.index]
+        writer = self._writers.pop(key, None)
+        fields: dict[str, Any] = {"key": key, "turn_id": writer.turn_id if writer else ""}
+        fields["error"] = pack_error(answer.error) if answer.error else None
+        if answer.turn is None and answer.error and self._batch:
+            fields["is_unsent"] = answer.error is self._batch.stop_reason
+        try:
+            self._link.tell("answer", events=writer.take() if writer else (), **fields)
+        except NbtoolError as error:  # they are too large
+            self._link.tell("answer", **{**fields, "error": pack_error(error)})
 
 
 @lru_cache(maxsize=1)
@@ -123,17 +142,13 @@ def _receive(description: Sealed) -> _WorkerChat:
 
 
 @contextmanager
-def _watching(batch: Batch, link: WorkerLink) -> Iterator[None]:
+def _watching(batch: Batch, link: HomeLink) -> Iterator[None]:
     """Cancel the batch when the one at home is stopped."""
     finished = threading.Event()
 
     def watch() -> None:
         while not finished.wait(POLL_SECONDS):
-            try:
-                is_stopped = link.is_stopped()
-            except Exception:  # noqa: BLE001 - a worker that is closing; the task ends with it
-                return
-            if is_stopped:
+            if link.is_stopped():
                 batch.cancel()
                 return
 

@@ -12,6 +12,7 @@ from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chain.plugin_check import check_plugins
 from nbtool.chat.conversation import Conversation
+from nbtool.chat.event_sink import EventWriter
 from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import HistoryMode
 from nbtool.chat.recording.cache_key import TurnInputs
@@ -72,6 +73,8 @@ class ChatBase(Conversation, CheckedAttributes):
     call_texts: Mapping[str, str]
     approvals: ApprovalQueue
     recorder: Recorder
+    make_writer: Callable[[Turn], EventWriter] | None = None
+    """Returns what keeps the events of a turn in place of the journal; None writes them there."""
 
     def __init__(  # noqa: PLR0913 - all that a chat has, by name
         self,

@@ -8,10 +8,10 @@ reply with the start of its first call, an outcome with the next request, and a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import Protocol
 
-from nbtool.chat.journal import TurnWriter
 from nbtool.events import (
     DELTAS,
     CallDelta,
@@ -25,6 +25,7 @@ from nbtool.events import (
     ThinkingDelta,
     TurnEnded,
 )
+from nbtool.tools.calls.call_ended import CallEnded
 
 MAX_DEFER_SECONDS = 0.02
 """Longest time that an event is deferred; then it is written alone."""
@@ -36,6 +37,22 @@ DEFERRABLE_WITHOUT_PLUGINS = DEFERRABLE | {ReplyFinished, CallFinished}
 """With built-in plugins only, these trigger no action either before the next event is dispatched."""
 
 
+class EventWriter(Protocol):
+    """Keeps the events of one turn, in the journal or elsewhere."""
+
+    def buffer(self, delta: TextDelta | ThinkingDelta) -> bool:
+        """Buffer a text delta; return whether the buffer is due to be written."""
+
+    async def write(self, *events: Event) -> None:
+        """Write the buffer, then these events."""
+
+    def begin_write(self, events: Sequence[Event], on_end: Callable[[BaseException | None], object]) -> None:
+        """Start what `write` awaits; `on_end` is called once it has ended, perhaps before this returns.
+
+        With `CallEnded` all is written but the start of a call, which is not allowed.
+        """
+
+
 class EventSink:
     """The event output of one turn; `emit` is called on nbtool's loop, `dispatch` once an event is on disk.
 
@@ -43,7 +60,7 @@ class EventSink:
     With `only_builtin_plugins` more events can be deferred.
     """
 
-    def __init__(self, writer: TurnWriter, dispatch: Callable[[Event], None], *, only_builtin_plugins: bool) -> None:
+    def __init__(self, writer: EventWriter, dispatch: Callable[[Event], None], *, only_builtin_plugins: bool) -> None:
         self._writer = writer
         self._dispatch = dispatch
         self._deferrable = DEFERRABLE_WITHOUT_PLUGINS if only_builtin_plugins else DEFERRABLE
@@ -105,12 +122,13 @@ class EventSink:
         return done
 
     def _end_write(self, batch: list[Event], done: asyncio.Future[None], error: BaseException | None) -> None:
-        """Dispatch events that are on disk."""
+        """Dispatch events that are on disk; all but the start of a call, if that is what was refused."""
         try:
+            for event in batch:
+                if error is None or (isinstance(error, CallEnded) and not isinstance(event, CallStarted)):
+                    self._dispatch(event)
             if error:
                 raise error
-            for event in batch:
-                self._dispatch(event)
         except Exception as failure:
             if done.cancelled():
                 raise

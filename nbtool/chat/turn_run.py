@@ -259,9 +259,8 @@ class TurnRun:
     def _event_sink(self, turn: Turn, results: TurnResults) -> Emit:
         """Return the event sink of a turn: first the journal, then the listeners; no event may follow `TurnEnded`."""
         plugins = self.chat.plugins
-        hide = redactor_for(plugins, turn.turn_id)
-        writer = TurnWriter(journal(), self.chat.chat_id, turn.turn_id, hide=hide)
-        sink = EventSink(writer, turn.dispatch, only_builtin_plugins=not plugins)
+        make_writer = self.chat.make_writer or self._make_journal_writer
+        sink = EventSink(make_writer(turn), turn.dispatch, only_builtin_plugins=not plugins)
 
         async def end(event: TurnEnded) -> None:
             if text := results.end():
@@ -285,6 +284,10 @@ class TurnRun:
             return sink.emit(event)
 
         return emit
+
+    def _make_journal_writer(self, turn: Turn) -> TurnWriter:
+        hide = redactor_for(self.chat.plugins, turn.turn_id)
+        return TurnWriter(journal(), self.chat.chat_id, turn.turn_id, hide=hide)
 
     def _start_event(self, turn: Turn, plan: TurnPlan, recorder: TurnRecorder) -> TurnStarted:
         """Return the start event of a turn: its prompt, its position in the conversation, and what it may use."""

@@ -34,7 +34,8 @@ from nbtool.blocks.history.conversation_search import search
 from nbtool.blocks.question import notice_text
 from nbtool.call_arguments import parse_arguments
 from nbtool.chat.batch.remote.asked_question import pack_decision, pack_question, read_decision, read_question
-from nbtool.chat.batch.remote.dask_engine import deliver_answer
+from nbtool.chat.batch.remote.dask_engine import deliver_answers
+from nbtool.chat.batch.remote.worker_message import read_answers, read_message
 from nbtool.chat.batch.status_line import line_html
 from nbtool.chat.recording.file import RecordedTurn
 from nbtool.chat.recording.prompt_difference import describe_difference, find_changed
@@ -190,7 +191,10 @@ def _asked_by_worker(text: str) -> None:
     asked = Question("c", "run", text, "f", text, arguments={"a": text})
     read_question(pack_question(asked), text)
     read_decision(pack_decision(text, Resolution(Denied(text), text)), asked)
-    deliver_answer(text, text)
+    deliver_answers(text, {text: text})
+    read_answers(text)
+    if message := read_message(text):
+        with_errors(message.load_events)
     with_errors(lambda: read_question(text, text))
     with_errors(lambda: read_decision(text, asked))
 
@@ -430,9 +434,9 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
         ["tool",
          "report", "main", "kill_group", "unknown_tool", "refusal_message", "refused_call", "failure_reasons",
-         "skip_call", "record", "hash_of_key", "find_completed", "run_streamed_map", "find_versions", "read_turn",
+         "skip_call", "record", "hash_of_key", "run_streamed_map", "find_versions", "read_turn",
          "warn_caller", "find_given_price", "has_calls_of_other_inputs", "find_original", "record_change",
-         "explained_failure", "turns_since", "turns_of_key", "has_acted_elsewhere", "list_turns", "local_turns",
+         "explained_failure", "turns_since", "turns_of_key", "has_acted_elsewhere",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
          "model_choices", "steps", "notices_before", "first_departure_note", "bind_value", "close_former",

@@ -20,23 +20,23 @@ from syrupy.assertion import SnapshotAssertion
 
 from nbtool import Approved, Chat, tool
 from nbtool.chain.limits import Limits
-from nbtool.chat.batch.prompts import PromptItem, parse_prompts, stream_prompts
-from nbtool.chat.batch.remote import CallClaim, Chunk, HomeCheck, Sealed, seal
+from nbtool.chat import batch_worker
+from nbtool.chat.batch.prompts import parse_prompts, stream_prompts
 from nbtool.chat.batch.remote.asked_question import pack_question
-from nbtool.chat.batch.remote.executor_engine import FileLink
-from nbtool.chat.batch.remote.packed_answer import unpack_error
-from nbtool.chat.batch_worker import answer_chunk
+from nbtool.chat.batch.remote.executor_engine import ExecutorEngine
+from nbtool.chat.batch.remote.home_link import NO_HOME
+from nbtool.chat.batch.remote.lost_worker import lost_after_calls
 from nbtool.chat.erasure import erase
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import NbtoolError
 from nbtool.plugins.budget import Price
-from nbtool.testing import ScriptedWire, call, cut
-from nbtool.threads.loop import wait_for_future
+from nbtool.testing import ScriptedWire, cut
 from nbtool.wire.base import Prompt
 from tests.chaos import serve_by
 from tests.chat.batch.earlier_maps.test_earlier_turns import NAMES, Shop
-from tests.chat.batch.remote.far_tools import asked, note, note_and_die
-from tests.chat.batch.remote.test_pool import Redacted, Unreturned, use
+from tests.chat.batch.remote.far_tools import asked, note_and_die
+from tests.chat.batch.remote.test_description import broken
+from tests.chat.batch.remote.test_pool import use
 from tests.chat.batch.remote.test_questions import QUESTION_1, answer_at_home
 from tests.chat.batch.sinks.test_full_disk import FULL, FullSink
 from tests.chat.batch.sinks.test_full_disk import Shop as LongShop
@@ -262,43 +262,25 @@ def spawned() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
 
 
-def test_workers(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    def claim(plugin: object) -> str:
-        def act(n: int) -> None:
-            """Act."""
-
-        with ScriptedWire([call("act", n=1)]) as wire:
-            turn = Chat(wire=wire, tools=[tool(act, run="auto")], plugins=[plugin]).start("go")
-            wait_for_future(turn.done, 30)
-        return str(turn.error)
-
-    def broken() -> bool:
-        raise OSError("the scheduler is gone")
-
-    texts = {
-        "another worker has the claim": claim(CallClaim(lambda: False)),
-        "nobody could be asked for the claim": claim(CallClaim(broken)),
-        "the process of the map is gone": claim(HomeCheck(lambda: False)),
-        "it cannot be asked": claim(HomeCheck(broken)),
-    }
+def test_workers(tmp_path: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"the process of the map is gone": NO_HOME, "after calls that ended": str(lost_after_calls())}
     with serve_by(use("note_and_die", path=str(tmp_path / "dying"))) as server, spawned() as on:
         chat = Chat("tiny", base_url=server.url, tools=[note_and_die])
         batch = chat.map(["p12", "p13", "p14", "p15"], on=on, concurrency=1, chunk=3)
         for number, title in ((1, "in a call"), (2, "before a call"), (3, "and the pool with it")):
             texts[f"a worker ends {title}"] = str(batch.answers[number].error)
-    with serve_by(use("note", path=str(tmp_path / "notes"))) as server, Unreturned(1) as on:
-        chat = Chat("tiny", base_url=server.url, tools=[note], plugins=[Redacted()])
-        texts["a pool that does not return its answers"] = errors_of(chat.map(["p1"], on=on))
-        plain = Chat("tiny", base_url=server.url, plugins=[Redacted()])
-        texts["it does not, without calls"] = errors_of(plain.map(["p1"], on=on))
     closed = ThreadPoolExecutor(1)
     closed.shutdown()
     chat = Chat("tiny", base_url="http://127.0.0.1:9")
     texts["a pool that is closed"] = errors_of(chat.map(["a", "b"], on=closed))
-    chunk = seal({"chunk": Chunk("chat", 0.0, [(PromptItem(0, None, "a"), "key")])})
-    (answer,) = answer_chunk(Sealed(b"cnbtool_not_there\nthing\n."), chunk, FileLink(""))
-    assert answer.error
-    texts["the chat cannot be built there"] = str(unpack_error(answer.error))
+    engine = ExecutorEngine(closed)
+    engine.listen(lambda *_: None)
+    line = engine.line()
+    engine.close()
+    texts["the process of the map cannot be reached"] = error_of(line.connect, "run", lambda _: None, lambda: None)
+    with ThreadPoolExecutor(1) as on:
+        monkeypatch.setattr(batch_worker, "receive_chat", lambda _: broken())
+        texts["the chat cannot be built there"] = errors_of(chat.map(["a"], on=on))
 
     assert texts == snapshot
 

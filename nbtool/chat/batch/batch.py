@@ -375,6 +375,7 @@ class Batch:
             self._driver.results.drop(version)
         self._counts.add_answer(answer, is_unsent=self.is_unsent(answer))
         self._display.update()
+        self._driver.receive(answer)
         for listener in tuple(self._listeners):
             listener(answer)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.chat.batch.answers import AnswerSource
+from nbtool.chat.batch.answers import Answer, AnswerSource
 from nbtool.chat.batch.earlier_maps.earlier_turns import EarlierTurns
 from nbtool.chat.batch.finished_results import FinishedResults
 from nbtool.chat.batch.prompt_retries import PromptRetries
@@ -26,7 +26,8 @@ class BatchDriver:
     goes on from the versions of a turn that an earlier map has left. `keys` returns the key of every prompt and what
     earlier maps have of them; it can be slow. `results` are those of the calls. Calls of the `free_tools` have no
     effects. With a `source` no turn runs here: it returns the answers. `is_part` says that the batch is a part of
-    another map. `release` is called at the end, and `end_wait` on the thread that waited for it.
+    another map. `receive` gets each answer on nbtool's loop. `release` is called at the end, and `end_wait` on the
+    thread that waited for it.
     """
 
     prepare: PrepareTurn
@@ -36,5 +37,6 @@ class BatchDriver:
     source: AnswerSource | None = None
     free_tools: frozenset[str] = frozenset()
     is_part: bool = False
+    receive: Callable[[Answer], object] = lambda _: None
     release: Callable[[], object] = lambda: None
     end_wait: Callable[[], object] = lambda: None

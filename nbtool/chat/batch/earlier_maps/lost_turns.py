@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,46 +90,6 @@ class LostTurns:
                 self.completed[hash_].append(restore.restore_turn(events))
         elif began.told_from or any(isinstance(event, CallStarted) for event in events):
             self.unfinished[hash_].append(began.turn_id)
-
-
-def find_completed(key: BatchKey, keys: Collection[str], *, chat_id: str, since: float) -> dict[str, Turn]:
-    """Return the turns of a chat with these keys that completed since a time, by key: those of a worker that was lost.
-
-    Raises:
-        nbtool.errors.JournalError: the journal cannot be read.
-    """
-
-    def read(connection: sqlite3.Connection) -> list[list[Event]]:
-        return [_read_events(connection, turn_id) for turn_id in _acted_since(connection, chat_id, since)]
-
-    turns: dict[str, Turn] = {}
-    for events in journal().read(read) if key.is_comparable else []:
-        began = find_start(events)
-        if began and began.cell_id in keys and key.is_sound(events):
-            with suppress(NbtoolError):  # a turn that cannot be restored is lost
-                turns.setdefault(began.cell_id, restore.restore_turn(events))
-    return turns
-
-
-def find_turns_since(key: BatchKey, keys: Collection[str], *, since: float) -> dict[str, tuple[str, bool]]:
-    """Return the turns with these keys that began since a time, by key, and whether a call of them started.
-
-    A turn of which a call started counts before a later one without.
-
-    Raises:
-        nbtool.errors.JournalError: the journal cannot be read.
-    """
-
-    def read(connection: sqlite3.Connection) -> list[tuple[str, bool, list[Event]]]:
-        listed = turns_since(connection, key.chat_id, since)
-        return [(one.turn_id, one.has_called, _read_events(connection, one.turn_id)) for one in listed]
-
-    found: dict[str, tuple[str, bool]] = {}
-    for turn_id, has_started, events in journal().read(read) if key.is_comparable else []:
-        began = find_start(events)
-        if began and began.cell_id in keys and (began.cell_id not in found or has_started > found[began.cell_id][1]):
-            found[began.cell_id] = (turn_id, has_started)
-    return found
 
 
 def _acted_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[str]:

@@ -6,7 +6,7 @@ made at home. The decision carries back the digest of the worker's own question,
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,18 +35,6 @@ MAX_QUESTION = 16 * 1024 * 1024
 TOO_LARGE = f"The question is larger than {MAX_QUESTION >> 20} MiB, too large to be asked from a worker."
 FROM_WORKER = "A worker of chat.map asks this."
 NO_FORMS = "A worker may ask for approvals only, not for input or a login."
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerQuestion:
-    """A message of a worker: it asks under an id of its own, or, without a `text`, withdraws what it asked.
-
-    `place` says where the engine finds the worker and the task.
-    """
-
-    asking: str
-    text: str | None = field(default=None, repr=False)
-    place: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)

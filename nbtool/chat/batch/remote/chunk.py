@@ -11,25 +11,18 @@ from nbtool.chat.batch.prompts import PromptItem
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Prompts with their keys, of a map that began at `since`, in seconds; their turns are journalled under `chat_id`.
+    """Prompts with their keys, whose turns are journalled under `chat_id`.
 
-    With `has_claims` no call of a prompt starts unless its worker gets the prompt's claim. `per_minute` is its share of
-    the requests in any minute. `continued` are the events of turns that go on, as JSON, by the keys of their prompts:
-    for each its versions, the latest first.
+    `per_minute` is its share of the requests in any minute. `continued` are the events of turns that go on, as JSON, by
+    the keys of their prompts: for each its versions, the latest first.
     """
 
+    chunk_id: str
     chat_id: str
-    since: float
     prompts: Sequence[tuple[PromptItem, str]] = field(repr=False)
     concurrency: int = 1
-    has_claims: bool = False
     per_minute: float | None = None
     continued: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict, repr=False)
-
-    @property
-    def indexes(self) -> list[int]:
-        """The indexes of the prompts."""
-        return [one.index for one, _ in self.prompts]
 
 
 def divide(prompts: Sequence[tuple[PromptItem, str]], size: int) -> Iterator[Sequence[tuple[PromptItem, str]]]:

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any, Protocol
 
-from nbtool.chat.batch.remote.asked_question import WorkerQuestion
 from nbtool.chat.batch.remote.dask_engine import DaskEngine
 from nbtool.chat.batch.remote.executor_engine import ExecutorEngine
+from nbtool.chat.batch.remote.worker_message import WorkerPlace
 from nbtool.errors import BadUsage
 
 
-class WorkerLink(Protocol):
-    """What a running chunk learns about its batch; it is pickled, and used on the worker."""
+class WorkerLine(Protocol):
+    """The way of messages between a running chunk and home; it is pickled, and used on the worker."""
 
-    def connect(self) -> None:
-        """Prepare, on the thread of the task."""
+    def connect(self, run: str, receive: Callable[[Mapping[str, str]], None], lose: Callable[[], None]) -> None:
+        """Connect, on the thread of the task; pass on answers, and that home is gone, from any thread.
 
-    def is_stopped(self) -> bool:
-        """Whether the batch was stopped, or nobody waits for the task any more."""
+        Raises:
+            BadUsage: home cannot be reached.
+        """
+
+    def send(self, texts: Sequence[str]) -> None:
+        """Send messages; it may block, and raise anything."""
 
     def has_home(self) -> bool:
         """Whether somebody waits for the task, as far as this worker knows without asking; it is fast."""
 
-    def claim(self, index: int) -> bool:
-        """Whether the calls of a prompt may start here: False if they may have started on another worker."""
-
-    async def ask(self, asking: str, text: str) -> str:
-        """Send a question home under an id, and return the answer; it is withdrawn if this is cancelled."""
+    def close(self) -> None:
+        """Disconnect."""
 
 
 class WorkerEngine(Protocol):
     """Runs tasks on workers. Its methods may block."""
 
     repeats: bool
-    """Whether prompts of a lost worker can be sent again, because no call of a prompt starts twice."""
+    """Whether prompts of a lost worker can be sent again: another worker takes them."""
 
     def count_slots(self) -> int:
         """Return how many tasks run at a time; 0 if unknown."""
@@ -43,8 +44,14 @@ class WorkerEngine(Protocol):
     def share(self, value: Any) -> Any:
         """Return what stands for a value in the arguments of many tasks."""
 
-    def link(self) -> WorkerLink:
-        """Return the link of this batch for its tasks."""
+    def listen(self, receive: Callable[[Sequence[str], WorkerPlace], None]) -> None:
+        """Pass the messages of workers to `receive`, on threads, until this is closed."""
+
+    def line(self) -> WorkerLine:
+        """Return the line home for tasks of this batch, once it is listened."""
+
+    def answer(self, place: WorkerPlace, answers: Mapping[str, str]) -> None:
+        """Send answers to a worker, by the ids under which it asked."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Start a task."""
@@ -55,34 +62,8 @@ class WorkerEngine(Protocol):
     def is_loss(self, error: BaseException) -> bool:
         """Whether an error of a task means that its worker ended, or that the task was dropped."""
 
-    def offer_claims(self, indexes: Sequence[int]) -> None:
-        """Let the calls of each of these prompts start on one worker; what was offered before stays as it is."""
-
-    def take_claims(self, indexes: Sequence[int]) -> list[int]:
-        """Take the claims of prompts of which no call has started; none starts then. Return these prompts."""
-
-    def withdraw_claims(self, indexes: Sequence[int]) -> None:
-        """Forget the claims of prompts that have an answer."""
-
-    def listen(self, receive: Callable[[WorkerQuestion], object]) -> None:
-        """Pass what workers ask to `receive`, on a thread, until this is closed."""
-
-    def answer(self, asked: WorkerQuestion, text: str) -> None:
-        """Send an answer to the worker that asked."""
-
-    def find_lost(self, asked: Sequence[WorkerQuestion]) -> list[WorkerQuestion]:
-        """Return those of these questions that nobody waits for any more."""
-
-    def run_on_workers(
-        self, function: Callable[..., Any], *arguments: Any, workers: Sequence[str] | None = None
-    ) -> dict[str, Any]:
-        """Run a coroutine function on each worker, or on some of them, beside its tasks; return the results by worker.
-
-        An engine that cannot returns none; otherwise an error of one worker is raised, also that it took too long.
-        """
-
-    def stop(self) -> None:
-        """Ask the running tasks to stop."""
+    def find_lost(self, places: Sequence[WorkerPlace]) -> list[WorkerPlace]:
+        """Return those of these places where nobody waits any more."""
 
     def close(self) -> None:
         """Release what belongs to this batch; the user's engine stays open."""

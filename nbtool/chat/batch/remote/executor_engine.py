@@ -1,85 +1,89 @@
-"""A pool of `concurrent.futures` as the engine of a batch: it never runs a task twice, and needs no claims."""
+"""A pool of `concurrent.futures` as the engine of a batch: its workers reach home by a socket of this machine."""
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import os
-import shutil
-import tempfile
+import secrets
+import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from itertools import count
+from multiprocessing import AuthenticationError
 from typing import Any
 
-from nbtool.chat.batch.remote.asked_question import WorkerQuestion
+from pydantic_core import to_json
+
+from nbtool.chat.batch.remote.worker_message import MAX_MESSAGE, WorkerPlace, read_answers
 from nbtool.errors import BadUsage
-from nbtool.files import replace_file
 
-STOP_FILE = "stop"
-"""Name of the file that stops the tasks of a batch on this machine."""
+KEY_BYTES = 32
+"""Bytes of the key by which a worker and home prove to each other that they belong to one map."""
 
-QUESTION, ANSWER = ".question", ".answer"
-"""The ends of the names of files with a question and its answer, in a folder of this account alone."""
+BACKLOG = 64
+"""Workers that may wait to be connected."""
 
-POLL_SECONDS = 0.05
-"""Seconds between two looks at the folder."""
+POLL_SECONDS = 0.5
+"""Seconds between two looks of a worker at whether its line was closed."""
 
-UNREACHABLE = "This worker cannot reach the notebook, so nobody can be asked."
+MAX_FRAME = 4 * MAX_MESSAGE
+"""Maximum bytes of one message in UTF-8."""
 
-
-def find_questions(folder: Path) -> set[str]:
-    """Return the ids of the questions in a folder; none once the map has ended and removed it."""
-    with suppress(FileNotFoundError):
-        return {path.stem for path in folder.glob(f"*{QUESTION}")}
-    return set()
+UNREACHABLE = "This worker cannot reach the process of the map ({reason})."
+UNREACHABLE_FIX = "Use a pool of processes of this machine, or a Dask client."
 
 
-@dataclass(frozen=True, slots=True)
-class FileLink:
-    """Reads from a file of this machine whether the batch was stopped; on another machine it never is."""
+class SocketLine:
+    """The line home of a worker of this machine."""
 
-    path: str
+    def __init__(self, address: Any, key: bytes) -> None:
+        self._address, self._key = address, key
+        self._connection: Any = None
+        self._is_closed = False
 
-    def connect(self) -> None:
-        """Do nothing."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send where home is: each run connects by itself."""
+        return SocketLine, (self._address, self._key)
 
-    def is_stopped(self) -> bool:
-        """Whether the file is there, or the process of the pool is gone."""
-        return Path(self.path).exists() or not self.has_home()
+    def connect(self, _run: str, receive: Callable[[Mapping[str, str]], None], lose: Callable[[], None]) -> None:
+        """Connect, and read answers on a thread.
+
+        Raises:
+            BadUsage: home is on another machine, or at its end.
+        """
+        from multiprocessing.connection import Client  # noqa: PLC0415 - only on a worker
+
+        try:
+            self._connection = Client(self._address, authkey=self._key)
+        except (OSError, EOFError, AuthenticationError) as error:
+            raise BadUsage(UNREACHABLE.format(reason=type(error).__name__), fix=UNREACHABLE_FIX) from None
+        threading.Thread(target=self._read, args=(receive, lose), name="nbtool-home-answers", daemon=True).start()
+
+    def send(self, texts: Sequence[str]) -> None:
+        """Send messages."""
+        for text in texts:
+            self._connection.send_bytes(text.encode())
 
     def has_home(self) -> bool:
         """Whether the process of the pool is there."""
         parent = multiprocessing.parent_process()
         return parent is None or (parent.is_alive() and not _has_other_parent(parent.pid))
 
-    def claim(self, _: int) -> bool:
-        """Return True: no prompt is sent twice."""
-        return True
+    def close(self) -> None:
+        """Have the thread that reads disconnect."""
+        self._is_closed = True
 
-    async def ask(self, asking: str, text: str) -> str:
-        """Write a question beside the stop file, and wait for the file with its answer.
-
-        Raises:
-            BadUsage: the folder is not there: this is another machine, or the batch is at its end.
-        """
-        question, answer = (Path(self.path).parent / f"{asking}{kind}" for kind in (QUESTION, ANSWER))
+    def _read(self, receive: Callable[[Mapping[str, str]], None], lose: Callable[[], None]) -> None:
         try:
-            replace_file(question, text.encode())
-            while not answer.exists():
-                await asyncio.sleep(POLL_SECONDS)
-                if not question.exists():
-                    raise BadUsage(UNREACHABLE)
-            return answer.read_text(encoding="utf-8")
-        except OSError as error:
-            raise BadUsage(f"{UNREACHABLE} ({type(error).__name__})") from None
+            while not self._is_closed:
+                if self._connection.poll(POLL_SECONDS):
+                    receive(read_answers(self._connection.recv_bytes(MAX_FRAME)))
+        except (EOFError, OSError):
+            lose()
         finally:
-            with suppress(OSError):  # the batch is at its end
-                question.unlink(missing_ok=True)  # which withdraws it
-                answer.unlink(missing_ok=True)
+            self._connection.close()
 
 
 def _has_other_parent(parent: int | None) -> bool:
@@ -96,21 +100,38 @@ class ExecutorEngine:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._is_closed = threading.Event()
-        self._folder = Path(tempfile.mkdtemp(prefix="nbtool-map-"))
+        self._key = secrets.token_bytes(KEY_BYTES)
+        self._listener: Any = None
+        self._connections: dict[str, tuple[Any, threading.Lock]] = {}
+        self._numbers = count(1)
+        self._is_closed = False
 
     def count_slots(self) -> int:
         """Return the size of the pool; a pool of another library does not say it."""
-        count = getattr(self._executor, "_max_workers", 0)
-        return count if isinstance(count, int) else 0
+        size = getattr(self._executor, "_max_workers", 0)
+        return size if isinstance(size, int) else 0
 
     def share(self, value: Any) -> Any:
         """Return the value itself: each task gets a copy."""
         return value
 
-    def link(self) -> FileLink:
-        """Return the link that reads the stop file."""
-        return FileLink(str(self._folder / STOP_FILE))
+    def listen(self, receive: Callable[[Sequence[str], WorkerPlace], None]) -> None:
+        """Wait for workers on a thread, and read the messages of each on one of its own."""
+        from multiprocessing.connection import Listener  # noqa: PLC0415 - only for a map on workers
+
+        self._listener = Listener(backlog=BACKLOG, authkey=self._key)
+        threading.Thread(target=self._accept_all, args=(receive,), name="nbtool-workers", daemon=True).start()
+
+    def line(self) -> SocketLine:
+        """Return the line to the socket."""
+        return SocketLine(self._listener.address, self._key)
+
+    def answer(self, place: WorkerPlace, answers: Mapping[str, str]) -> None:
+        """Send answers to a worker that is connected."""
+        if found := self._connections.get(place.worker):
+            connection, lock = found
+            with lock:
+                connection.send_bytes(to_json(answers))
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit a task to the pool."""
@@ -124,49 +145,56 @@ class ExecutorEngine:
         """Whether the pool is broken or was shut down."""
         return isinstance(error, BrokenExecutor | CancelledError)
 
-    def offer_claims(self, _: Sequence[int]) -> None:
-        """Do nothing."""
-
-    def take_claims(self, _: Sequence[int]) -> list[int]:
-        """Return none: it is not known what started."""
-        return []
-
-    def withdraw_claims(self, _: Sequence[int]) -> None:
-        """Do nothing."""
-
-    def run_on_workers(self, *_: Any, **__: Any) -> dict[str, Any]:
-        """Return none: a pool does not say which process runs a task."""
-        return {}
-
-    def listen(self, receive: Callable[[WorkerQuestion], object]) -> None:
-        """Look for files with questions, on a thread."""
-        threading.Thread(target=self._read_questions, args=(receive,), name="nbtool-questions", daemon=True).start()
-
-    def answer(self, asked: WorkerQuestion, text: str) -> None:
-        """Write the file with the answer."""
-        replace_file(self._folder / f"{asked.asking}{ANSWER}", text.encode())
-
-    def find_lost(self, _: Sequence[WorkerQuestion]) -> list[WorkerQuestion]:
-        """Return none: a pool that lost a process is broken, and its map ends."""
-        return []
-
-    def _read_questions(self, receive: Callable[[WorkerQuestion], object]) -> None:
-        known: set[str] = set()
-        while not self._is_closed.wait(POLL_SECONDS):
-            found = find_questions(self._folder)
-            for asking in found - known:
-                with suppress(OSError, UnicodeError):  # withdrawn meanwhile
-                    receive(WorkerQuestion(asking, (self._folder / f"{asking}{QUESTION}").read_text(encoding="utf-8")))
-            for asking in known - found:
-                receive(WorkerQuestion(asking))
-            known = found
-
-    def stop(self) -> None:
-        """Write the stop file."""
-        if self._folder.is_dir():
-            (self._folder / STOP_FILE).touch()
+    def find_lost(self, places: Sequence[WorkerPlace]) -> list[WorkerPlace]:
+        """Return the places of workers that are not connected any more."""
+        return [place for place in places if place.worker not in self._connections]
 
     def close(self) -> None:
-        """Remove the folder."""
-        self._is_closed.set()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Disconnect all workers: what still runs there starts no more calls."""
+        self._is_closed = True
+        if self._listener is None:
+            return
+        with suppress(OSError, EOFError, AuthenticationError):  # nothing else ends the wait for a worker
+            self._connect().close()
+        self._listener.close()
+        for connection, _ in tuple(self._connections.values()):
+            _shut_down(connection)
+
+    def _connect(self) -> Any:
+        from multiprocessing.connection import Client  # noqa: PLC0415 - only for a map on workers
+
+        return Client(self._listener.address, authkey=self._key)
+
+    def _accept_all(self, receive: Callable[[Sequence[str], WorkerPlace], None]) -> None:
+        while not self._is_closed:
+            try:
+                connection = self._listener.accept()
+            except (AuthenticationError, EOFError, ConnectionError):  # another process, or a worker that ended
+                continue
+            except OSError:  # it is closed
+                return
+            threading.Thread(
+                target=self._read, args=(connection, receive), name="nbtool-worker-messages", daemon=True
+            ).start()
+
+    def _read(self, connection: Any, receive: Callable[[Sequence[str], WorkerPlace], None]) -> None:
+        place = WorkerPlace(f"{next(self._numbers)}")
+        self._connections[place.worker] = (connection, threading.Lock())
+        try:
+            while not self._is_closed:
+                receive([connection.recv_bytes(MAX_FRAME).decode(errors="replace")], place)
+        except (EOFError, OSError):  # the worker is at its end, or was lost
+            pass
+        finally:
+            self._connections.pop(place.worker, None)
+            connection.close()
+
+
+def _shut_down(connection: Any) -> None:
+    """End a connection that another thread reads, which closes it then."""
+    with suppress(OSError):
+        if os.name == "posix":
+            with socket.socket(fileno=os.dup(connection.fileno())) as of_connection:
+                of_connection.shutdown(socket.SHUT_RDWR)
+        else:
+            connection.close()

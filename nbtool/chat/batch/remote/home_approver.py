@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import ClassVar
 from uuid import uuid4
 
 from nbtool.chat.batch.remote.asked_question import pack_question, read_decision
-from nbtool.chat.batch.remote.engine import WorkerLink
+from nbtool.chat.batch.remote.home_link import HomeLink
 from nbtool.tools.approval import Decision, Question
 
 _decided_by: ContextVar[str] = ContextVar("nbtool_decided_by", default="approver")
@@ -19,7 +20,7 @@ _decided_by: ContextVar[str] = ContextVar("nbtool_decided_by", default="approver
 class HomeApprover:
     """Asks at home. Without an answer nothing is approved: the question ends with the turn that waits for it."""
 
-    link: WorkerLink
+    link: HomeLink
     uses_remembered: bool = True
 
     asks_person: ClassVar[bool] = True
@@ -36,6 +37,12 @@ class HomeApprover:
         Raises:
             nbtool.errors.ApprovalError: it cannot be sent, or what came back is no decision about it.
         """
-        resolution = read_decision(await self.link.ask(uuid4().hex, pack_question(question)), question)
+        asking, text = uuid4().hex, pack_question(question)
+        try:
+            answer = await asyncio.wrap_future(self.link.ask("ask", asking, text=text))
+        except asyncio.CancelledError:
+            self.link.tell("withdraw", asking=asking)
+            raise
+        resolution = read_decision(answer, question)
         _decided_by.set(resolution.by)
         return resolution.decision

@@ -8,15 +8,16 @@ the map is at its end; what has no decision then does not run.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from nbtool.chat.batch.remote.asked_question import NO_FORMS, WorkerQuestion, pack_decision, read_question
+from nbtool.chat.batch.remote.asked_question import NO_FORMS, pack_decision, read_question
 from nbtool.chat.batch.remote.engine import WorkerEngine
+from nbtool.chat.batch.remote.worker_message import WorkerPlace
 from nbtool.errors import NbtoolError
 from nbtool.events import Event
 from nbtool.threads.caller_thread import CallerThread
-from nbtool.threads.loop import background_loop
 from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Approver, AskFunction, Question, Resolution
 from nbtool.tools.calls.approval_request import find_decision
 
@@ -30,6 +31,10 @@ NO_DECISION = ""
 """The answer to what is no question: the worker denies the call."""
 
 
+Reply = Callable[[WorkerPlace, str, str], None]
+"""Sends an answer to a place, by the id under which was asked."""
+
+
 @dataclass
 class HomeQuestions:
     """Answers the questions of one map; its methods run on nbtool's background loop."""
@@ -37,15 +42,13 @@ class HomeQuestions:
     engine: WorkerEngine
     approvals: ApprovalQueue
     approver: Approver | AskFunction
-    _open: dict[str, tuple[WorkerQuestion, asyncio.Task[None]]] = field(default_factory=dict)
+    _open: dict[str, tuple[WorkerPlace, asyncio.Task[None]]] = field(default_factory=dict)
     _caller_thread: CallerThread = field(default_factory=CallerThread)
     _looking: asyncio.Task[None] | None = None
 
-    async def open(self, caller_thread: CallerThread) -> None:
-        """Begin to hear questions; a synchronous approver runs on this thread."""
+    def open(self, caller_thread: CallerThread) -> None:
+        """Begin to ask; a synchronous approver runs on this thread."""
         self._caller_thread = caller_thread
-        loop = background_loop()
-        await asyncio.to_thread(self.engine.listen, lambda asked: loop.call_soon(lambda: self._take(asked)))
         self._looking = asyncio.create_task(self._withdraw_lost())
 
     async def close(self) -> None:
@@ -56,26 +59,22 @@ class HomeQuestions:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._looking = None
 
-    def _take(self, asked: WorkerQuestion) -> None:
-        """Ask a question, once, or withdraw it."""
-        if self._looking is None:  # the map is at its end
-            return
-        if asked.text is None:
-            self._withdraw(asked.asking)
-        elif asked.asking not in self._open:
-            self._open[asked.asking] = (asked, asyncio.create_task(self._answer(asked, asked.text)))
+    def ask(self, asking: str, text: str, place: WorkerPlace, reply: Reply) -> None:
+        """Ask a question of a worker, once."""
+        if self._looking and asking not in self._open:  # else the map is at its end
+            task = asyncio.create_task(self._answer(asking, text, place, reply))
+            self._open[asking] = (place, task)
 
-    def _withdraw(self, asking: str) -> None:
+    def withdraw(self, asking: str) -> None:
+        """Ask no more."""
         if found := self._open.get(asking):
             found[1].cancel()  # which takes it out of the queue
 
-    async def _answer(self, asked: WorkerQuestion, text: str) -> None:
+    async def _answer(self, asking: str, text: str, place: WorkerPlace, reply: Reply) -> None:
         try:
-            answer = await self._decide(text, asked.asking)
-            with suppress(Exception):  # the worker or the engine is gone, and the question with it
-                await asyncio.to_thread(self.engine.answer, asked, answer)
+            reply(place, asking, await self._decide(text, asking))
         finally:
-            self._open.pop(asked.asking, None)
+            self._open.pop(asking, None)
 
     async def _decide(self, text: str, asking: str) -> str:
         """Return the decision as it is sent; for what is no question an answer that is no decision."""
@@ -100,11 +99,12 @@ class HomeQuestions:
     async def _withdraw_lost(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            asked = [one for one, _ in self._open.values()]
-            if asked:
+            places = [place for place, _ in self._open.values()]
+            if places:
                 with suppress(Exception):  # the engine is gone: the map ends
-                    for one in await asyncio.to_thread(self.engine.find_lost, asked):
-                        self._withdraw(one.asking)
+                    lost = set(await asyncio.to_thread(self.engine.find_lost, places))
+                    for asking in [asking for asking, (place, _) in self._open.items() if place in lost]:
+                        self.withdraw(asking)
 
 
 async def _ignore(_: Event) -> None:

@@ -12,7 +12,7 @@ import pytest
 from nbtool.chat.batch import MapSettings
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.batch.remote import Chunk, ChunkSource, Sealed, seal
+from nbtool.chat.batch.remote import Chunk, ChunkSource, HomeTurns, Sealed, seal
 from nbtool.threads.caller_thread import CallerThread
 
 
@@ -33,7 +33,10 @@ class CountingEngine:
     def share(self, value: Any) -> Any:
         return value
 
-    def link(self) -> Any:
+    def listen(self, _: Callable[..., None]) -> None:
+        """Do nothing."""
+
+    def line(self) -> Any:
         return None
 
     def submit(self, _: Callable[..., Any], __: Sealed, sealed: Sealed, ___: Any) -> Future[Any]:
@@ -47,9 +50,12 @@ class CountingEngine:
     async def _end(self, future: Future[Any]) -> None:
         for _ in range(100):  # the other senders submit theirs meanwhile
             await asyncio.sleep(0)
-        future.set_result([])
+        future.set_result(None)
 
     def is_open(self) -> bool:
+        return True
+
+    def is_loss(self, _: BaseException) -> bool:
         return True
 
     def close(self) -> None:
@@ -75,10 +81,8 @@ def test_chunks_under_way_have_equal_shares_of_the_limit_of_a_minute(
             settings,
             seal({}, {}),
             list,
-            lambda turn: turn,
+            HomeTurns(engine, lambda turn: turn),  # type: ignore[arg-type]
             lambda: "chat",
-            has_tools=False,
-            find_completed=lambda *_: {},
         )
         prompts = [(PromptItem(index, None, f"p{index}"), f"k{index}") for index in range(12)]
         await source.answer(prompts, AnswerPort(answers.append, lambda: None, lambda _: None, CallerThread()))

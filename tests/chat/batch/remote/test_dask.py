@@ -15,7 +15,6 @@ from nbtool.chat.batch.remote import find_engine
 from nbtool.chat.journal import journal
 from nbtool.errors import BadUsage, Cancelled, WorkerLost
 from tests.chaos import Received, Silence, Step, head, serve_by
-from tests.chat.batch.remote.dask_queues import count_queues
 from tests.chat.batch.remote.far_tools import Deadly, note, note_and_die
 from tests.chat.batch.remote.test_pool import PROMPTS, UPPER, shout, use
 from tests.chat.batch.test_streamed_map import rows_of
@@ -71,28 +70,6 @@ def test_a_prompt_that_ends_every_worker_ends_no_other_prompt(client: Any, monke
     assert [one.index for one in batch.errors] == [3]
     assert type(batch.errors[0].error) is WorkerLost
     assert [one.value for one in batch.answers if not one.error] == [one for one in UPPER[:8] if one != "P3"]
-
-
-def test_the_claim_of_a_prompt_is_given_once(client: Any) -> None:
-    from nbtool.chat.batch.remote.dask_engine import DaskEngine
-
-    before = count_queues(client)
-    engine = DaskEngine(client)
-    engine.offer_claims([1, 2])
-    first = [client.submit(claim, engine.link(), n, pure=False).result() for n in (1, 2)]
-    engine.offer_claims([1, 2])  # as for prompts that are sent again
-    second = [client.submit(claim, engine.link(), n, pure=False).result() for n in (1, 2, 3)]
-    engine.close()
-    while count_queues(client) > before:  # a queue is released without an answer: its message may be on the way
-        client.run_on_scheduler(lambda: None)
-
-    assert first == [True, True]
-    assert second == [False, False, False]
-
-
-def claim(link: Any, index: int) -> bool:
-    link.connect()
-    return bool(link.claim(index))
 
 
 def test_a_stop_cancels_the_running_prompts_and_returns_their_turns(client: Any) -> None:

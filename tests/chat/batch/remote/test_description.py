@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat.batch.remote import Sealed, pack_error, seal
-from nbtool.chat.batch.remote.packed_answer import unpack_error
+from nbtool.chat import batch_worker
+from nbtool.chat.batch.remote import pack_error, seal
+from nbtool.chat.batch.remote.packed_error import unpack_error
 from nbtool.chat.chat_description import receive_chat
 from nbtool.errors import BadUsage, EnvFileNotAllowed, NbtoolError, PolicyRefused, RateLimited, WorkerLost
 from nbtool.plugins.budget import Budget
@@ -272,15 +273,18 @@ def test_sealed_data_shows_nothing_and_keeps_what_is_shared() -> None:
     assert opened["a"]["x"] is opened["b"]
 
 
-def test_a_chat_that_cannot_be_built_there_is_one_clear_line_for_each_prompt() -> None:
-    from nbtool.chat.batch.prompts import PromptItem
-    from nbtool.chat.batch.remote import Chunk
-    from nbtool.chat.batch.remote.executor_engine import FileLink
-    from nbtool.chat.batch_worker import answer_chunk
+def test_a_chat_that_cannot_be_built_there_is_one_clear_line_for_each_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_worker, "receive_chat", lambda _: broken())
+    with ThreadPoolExecutor(1) as on:
+        batch = Chat("tiny", base_url="http://127.0.0.1:9").map(["a", "b"], on=on)
 
-    broken = Sealed(b"cnbtool_not_there\nthing\n.")
-    chunk = seal({"chunk": Chunk("chat", 0.0, [(PromptItem(n, None, "a"), "key") for n in (4, 5)])})
-    answers = answer_chunk(broken, chunk, FileLink(""))
+    assert {type(one.error) for one in batch.answers} == {BadUsage}
+    assert len({str(one.error) for one in batch.answers}) == 1
+    assert "not_there" in str(batch.answers[0].error)
 
-    assert [one.index for one in answers] == [4, 5]
-    assert "ModuleNotFoundError" in str(unpack_error(answers[0].error))  # type: ignore[arg-type]
+
+def broken() -> Any:
+    """Import what no worker has."""
+    import nbtool_not_there  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    return nbtool_not_there

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from nbtool import Chat
-from nbtool.chat.batch.remote.call_claim import NO_HOME, HomeCheck
-from nbtool.testing import ScriptedWire, call
+from nbtool.testing import call
 from tests.chaos import AwaitFlag, Received, Step, serve_by
 from tests.chat.batch.remote.far_tools import ask_for, note, prompt_of, result_in, say
 
@@ -62,13 +61,3 @@ def test_the_workers_of_a_killed_process_run_no_call_that_the_next_map_runs(tmp_
 
     assert batch.values == [f"noted {n}" for n in range(6)]
     assert sorted(notes.read_text().split()) == [str(n) for n in range(6)]
-
-
-def test_a_turn_whose_process_is_gone_ends_before_its_next_call_and_request() -> None:
-    is_there = iter([True, False, False])
-    with ScriptedWire([call("note", path=os.devnull, n=1), [call("note", path=os.devnull, n=2)]]) as wire:
-        turn = Chat(wire=wire, tools=[note], plugins=[HomeCheck(lambda: next(is_there))]).start("go")
-        turn.done.result(240)
-
-    assert [one.status for one in turn.calls] == ["ok", "not_run"]
-    assert NO_HOME in str(turn.error)

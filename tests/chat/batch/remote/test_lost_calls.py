@@ -1,4 +1,4 @@
-"""What a lost worker may have done is known to the next map, also where the worker had a journal of its own."""
+"""What a lost worker may have done is known to the next map."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat.batch.running_prompts import PromptClaim
 from nbtool.chat.journal import journal
 from nbtool.errors import NotRepeated, WorkerLost
 from nbtool.testing import call
-from tests.chaos import AwaitFlag, Received, Silence, Step, head, serve_by
+from tests.chaos import Received, Silence, Step, head, serve_by
 from tests.chat.batch.remote.dask_queues import count_queues
-from tests.chat.batch.remote.far_tools import ask_for, note, note_and_die, prompt_of, result_in, same, say
+from tests.chat.batch.remote.far_tools import ask_for, note, note_and_die, prompt_of, result_in, say
 from tests.chat.batch.remote.test_pool import PROMPTS, use
 from tests.chat.batch.test_streamed_map import rows_of
 
@@ -30,26 +29,8 @@ distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("ignore")]  # Dask warns of what it deprecates
 
 
-@pytest.fixture
-def near_client(tmp_path: Path) -> Iterator[Any]:
-    """The client of a cluster of one process that writes to the journal of the test."""
-    home = {"NBTOOL_HOME": os.environ["NBTOOL_HOME"]}
-    cluster = distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=None,
-        local_directory=str(tmp_path),
-        env=home,
-    )
-    with cluster, distributed.Client(cluster) as of_cluster:
-        yield of_cluster
-
-
 @pytest.mark.promise("maps-once")
-def test_a_call_that_may_have_run_on_a_worker_with_its_own_journal_is_not_run_by_the_next_map(
-    client: Any, tmp_path: Path
-) -> None:
+def test_a_call_that_may_have_run_on_a_lost_worker_is_not_run_by_the_next_map(client: Any, tmp_path: Path) -> None:
     path = tmp_path / "notes"
     client.wait_for_workers(2)  # so that each runs one prompt at a time
     with serve_by(use("note_and_die", path=str(path))) as server:
@@ -62,7 +43,7 @@ def test_a_call_that_may_have_run_on_a_worker_with_its_own_journal_is_not_run_by
     lost = first.answers[2]
     assert type(lost.error) is WorkerLost
     assert [type(one.error) for one in second.errors] == [NotRepeated]
-    for one in (lost, second.errors[0]):  # the latter is the turn of the worker, whose journal was found meanwhile
+    for one in (lost, second.errors[0]):
         assert next(event["kind"] for event in journal().events(one.turn_id)) == "turn_started"
     assert sorted(noted) == ["11", "12", "13", "14"]
     assert third.values == [f"p{n}: noted {n}" for n in range(11, 15)]
@@ -94,17 +75,13 @@ def kill_after_the_call(prompt: str, path: Path) -> Callable[[Received], Sequenc
 
 
 @pytest.mark.promise("maps-once")
-def test_a_row_goes_on_from_the_calls_that_ended_on_a_lost_worker_with_this_journal(
-    near_client: Any, tmp_path: Path
-) -> None:
+def test_a_row_goes_on_from_the_calls_that_ended_on_a_lost_worker(client: Any, tmp_path: Path) -> None:
     path, notes = tmp_path / "a.sqlite", tmp_path / "notes"
     with serve_by(kill_after_the_call("p1", notes)) as server:
         chat = Chat("tiny", base_url=server.url, tools=[note_process])
-        first = chat.map_into(path, PROMPTS[:3], on=near_client, chunk=1)
-        second = chat.map_into(path, PROMPTS[:3], on=near_client, chunk=1)
+        totals = chat.map_into(path, PROMPTS[:3], on=client, chunk=1)
 
-    assert (first.answered, first.failed) == (2, 1)
-    assert (second.answered, second.answered_before, second.failed) == (1, 2, 0)
+    assert (totals.answered, totals.failed) == (3, 0)
     assert rows_of(path) == [(n, "done", None) for n in range(3)]
     assert sorted(notes.read_text().split()) == ["0", "1", "2"]
 
@@ -126,9 +103,7 @@ with Client(sys.argv[1]) as client:
 
 @pytest.mark.promise("maps-once")
 @pytest.mark.parametrize("file", ["", "a.sqlite"])
-def test_the_next_map_knows_what_workers_with_their_own_journals_did_for_a_killed_process(
-    client: Any, tmp_path: Path, file: str
-) -> None:
+def test_the_next_map_knows_what_workers_did_for_a_killed_process(client: Any, tmp_path: Path, file: str) -> None:
     notes, script, is_third = tmp_path / "notes", tmp_path / "script.py", threading.Event()
     script.write_text(DRIVER)
 
@@ -162,42 +137,6 @@ def test_the_next_map_knows_what_workers_with_their_own_journals_did_for_a_kille
     assert values == [f"p{n}: noted {n}" for n in range(6)]
     assert sorted(notes.read_text().split()) == [str(n) for n in range(6)]
     assert requests == 1 + 3 * 2  # the third prompt goes on with the result of its call
-
-
-def test_a_map_says_that_its_workers_could_not_be_asked(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*_: Any, **__: Any) -> Any:
-        raise OSError("no answer")
-
-    monkeypatch.setattr(client, "run", run)
-    with serve_by(use("same")) as server, pytest.warns(UserWarning, match=r"OSError: no answer.*may run again"):
-        batch = Chat("tiny", base_url=server.url, tools=[same]).map(["p1"], on=client)
-
-    assert batch.values == ["p1: 1"]
-
-
-@pytest.mark.promise("maps-once")
-def test_a_prompt_that_a_worker_still_runs_is_not_sent(
-    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(PromptClaim, "take", lambda *_: None)  # the process of the first map is gone, and its claim
-    notes = tmp_path / "notes"
-
-    def respond(request: Received) -> Sequence[Step]:
-        return [AwaitFlag(), *use("note", path=str(notes))(request)]
-
-    with serve_by(respond) as server:
-        chat = Chat("tiny", base_url=server.url, tools=[note])
-        running = chat.start_map(["p1"], on=client).start()
-        assert server.asked.wait(240)
-        refused = chat.map(["p1"], on=client).answers[0]
-        server.flag.set()
-        answer = running.wait().answers[0]
-        later = chat.map(["p1"], on=client).answers[0]
-
-    assert type(refused.error) is NotRepeated
-    assert answer.value == later.value == "p1: noted 1"
-    assert later.is_cached
-    assert notes.read_text().split() == ["1"]
 
 
 @pytest.mark.promise("maps-once")

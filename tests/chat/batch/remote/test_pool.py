@@ -18,10 +18,9 @@ import pytest
 from nbtool import Chat
 from nbtool.chain.hooks import JournalContext
 from nbtool.chat.batch import Answer
-from nbtool.chat.batch.remote.call_claim import MAY_HAVE_STARTED, NOT_REPEATED_FIX, NOT_STARTED
-from nbtool.chat.batch.remote.executor_engine import QUESTION, find_questions
+from nbtool.chat.batch.remote.lost_worker import NOT_REPEATED, NOT_STARTED
 from nbtool.chat.journal import journal
-from nbtool.errors import AuthenticationFailed, BadUsage, Cancelled, WorkerLost
+from nbtool.errors import AuthenticationFailed, Cancelled, WorkerLost
 from nbtool.plugins.budget import Price
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import call
@@ -200,7 +199,7 @@ def test_a_pool_that_loses_a_process_repeats_no_effect(own_pool: Executor, tmp_p
     assert {type(one.error) for one in batch.errors} == {WorkerLost}
     assert all(one.value == f"p{one.index}: noted {one.index}" for one in batch.answers if not one.error)
     assert {str(one.index) for one in batch.answers if not one.error} <= set(lines)
-    assert MAY_HAVE_STARTED in str(batch.answers[13].error)
+    assert NOT_REPEATED in str(batch.answers[13].error)
     assert NOT_STARTED in str(batch.answers[14].error)  # of the same task, which had not begun with it
     assert not batch.answers[14].has_acted
     assert batch.answers[12].value == "p12: noted 12"  # of the same task: it is in the journal
@@ -339,34 +338,15 @@ class Redacted:
         """Leave the text as it is."""
 
 
-def test_a_task_that_could_not_return_its_answers_may_have_run(tmp_path: Path) -> None:
-    path, notes = tmp_path / "a.sqlite", tmp_path / "notes"
-    with serve_by(use("note", path=str(notes))) as server, Unreturned(1) as on, ThreadPoolExecutor(1) as threads:
-        chat = Chat("tiny", base_url=server.url, tools=[note], plugins=[Redacted()])
-        first = chat.map_into(path, PROMPTS[:2], on=on)
-        second = chat.map_into(path, PROMPTS[:2], on=threads)
-        plain = Chat("tiny", base_url=server.url, plugins=[Redacted()]).map(["p1"], on=on).answers[0].error
-
-    assert (first.failed, second.failed, second.answered_before) == (2, 2, 0)
-    errors = [error for *_, error in rows_of(path)]
-    assert [(error.endswith(NOT_REPEATED_FIX), "ConnectionResetError" in error) for error in errors] == [
-        (True, True)
-    ] * 2
-    assert sorted(notes.read_text().split()) == ["0", "1"]
-    assert isinstance(plain, BadUsage)
-
-
-def test_what_a_task_could_not_return_is_taken_from_the_journal_if_this_map_completed_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("plugins", [(), (Redacted(),)])
+def test_what_a_task_could_not_return_is_at_home_already(tmp_path: Path, plugins: Sequence[object]) -> None:
     notes = tmp_path / "notes"
     with serve_by(use("note", path=str(notes))) as server, Unreturned(1) as on:
-        chat = Chat("tiny", base_url=server.url, tools=[note])
-        first = chat.map(PROMPTS[:3], on=on)
-        again = chat.map(PROMPTS[:3], on=on, resume=False)
-        asked = len(server.requests)
+        chat = Chat("tiny", base_url=server.url, tools=[note], plugins=plugins)
+        batch = chat.map(PROMPTS[:3], on=on)
 
-    assert first.values == again.values == [f"p{n}: noted {n}" for n in range(3)]
-    assert asked == 2 * 3 * 2  # both maps sent each prompt and the result of its call
-    assert {one.turn_id for one in first.answers}.isdisjoint(one.turn_id for one in again.answers)
+    assert batch.values == [f"p{n}: noted {n}" for n in range(3)]
+    assert notes.read_text().split() == ["0", "1", "2"]
 
 
 ORPHAN = """
@@ -409,11 +389,3 @@ def test_only_some_chunks_are_under_way(pool: Executor) -> None:
 def test_threads_are_an_engine_too() -> None:
     with serve_by(shout) as server, ThreadPoolExecutor(2) as threads:
         assert Chat("tiny", base_url=server.url).map(PROMPTS, on=threads).values == UPPER
-
-
-@pytest.mark.nightly
-def test_questions_are_looked_for_until_the_map_removes_their_folder(tmp_path: Path) -> None:
-    (tmp_path / f"first{QUESTION}").touch()
-
-    assert find_questions(tmp_path) == {"first"}
-    assert find_questions(tmp_path / "removed") == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable
@@ -21,8 +22,8 @@ from nbtool.chat.batch.remote.asked_question import (
     read_decision,
     read_question,
 )
-from nbtool.chat.batch.remote.executor_engine import UNREACHABLE, ExecutorEngine
-from nbtool.errors import ApprovalError, BadUsage, NbtoolError
+from nbtool.chat.batch.remote.executor_engine import ExecutorEngine
+from nbtool.errors import ApprovalError, NbtoolError
 from nbtool.events import CallDecided
 from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import (
@@ -234,29 +235,22 @@ def test_a_policy_of_either_machine_that_asks_a_person_holds(tmp_path: Path) -> 
 
 
 def answer_at_home(text: str, approver: Callable[[Question], Decision]) -> str:
-    """Return what is written at home for a question that a worker has written."""
+    """Return what is sent back from home for a question of a worker."""
     from nbtool.chat.batch.remote import HomeQuestions
+    from nbtool.chat.batch.remote.worker_message import WorkerPlace
     from nbtool.threads.caller_thread import CallerThread
     from nbtool.tools.approval import ApprovalQueue
 
     with ThreadPoolExecutor(1) as threads:
-        engine = ExecutorEngine(threads)
-        questions = HomeQuestions(engine, ApprovalQueue(), approver)
+        questions = HomeQuestions(ExecutorEngine(threads), ApprovalQueue(), approver)
 
         async def ask() -> str:
-            await questions.open(CallerThread())
-            answer = await engine.link().ask("a1", text)
-            await questions.close()
-            return answer
+            answer = asyncio.get_running_loop().create_future()
+            questions.open(CallerThread())
+            questions.ask("a1", text, WorkerPlace("1"), lambda _, __, decision: answer.set_result(decision))
+            try:
+                return str(await answer)
+            finally:
+                await questions.close()
 
-        try:
-            return run_sync(ask())
-        finally:
-            engine.close()
-
-
-def test_a_worker_that_cannot_reach_the_notebook_denies(tmp_path: Path) -> None:
-    from nbtool.chat.batch.remote.executor_engine import FileLink
-
-    with pytest.raises(BadUsage, match=UNREACHABLE):
-        run_sync(FileLink(str(tmp_path / "gone" / "stop")).ask("a1", "text"))
+        return run_sync(ask())

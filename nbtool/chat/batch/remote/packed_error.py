@@ -1,22 +1,16 @@
-"""An answer on its way home: the events of its turn as JSON, and its error with its fix.
-
-The value is not sent: it is parsed again at home from the text of the turn, as for an answer from the journal. So it is
-of the type that the user has there, and nothing that a worker returns is run.
-"""
+"""What travels between a worker and its map beside messages: errors with their fixes, and the turns that go on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from nbtool import errors
-from nbtool.chat.batch.answers import Answer
 from nbtool.chat.conversation import restore
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
 from nbtool.event_json import dump_event, load_events
-from nbtool.events import TurnStarted
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,36 +18,7 @@ class PackedError:
     """An error of nbtool: its class by name, and its plain attributes."""
 
     kind: str
-    state: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PackedAnswer:
-    """The outcome of the prompt with this index; `is_unsent` if the batch was stopped before it was sent."""
-
-    index: int
-    events: Sequence[str] = field(default=(), repr=False)
-    error: PackedError | None = None
-    is_unsent: bool = False
-
-    def restore_turn(self, error: NbtoolError | None) -> Turn | None:
-        """Return the turn, if it started, with its error.
-
-        Raises:
-            nbtool.errors.NbtoolError: the events cannot be read.
-        """
-        if not self.events:
-            return None
-        turn = restore.restore_turn(load_events(self.events))
-        turn.error = error if turn.error and error else turn.error
-        return turn
-
-
-def pack_answer(answer: Answer, *, is_unsent: bool = False) -> PackedAnswer:
-    """Return an answer in the form in which it is sent."""
-    log = answer.turn.log if answer.turn else []
-    events = [dump_event(event) for event in log] if any(isinstance(event, TurnStarted) for event in log) else []
-    return PackedAnswer(answer.index, events, pack_error(answer.error) if answer.error else None, is_unsent)
+    state: dict[str, str | int | float | bool | None]
 
 
 def pack_versions(versions: Iterable[Turn]) -> list[list[str]]:
@@ -83,7 +48,8 @@ def unpack_error(packed: PackedError) -> NbtoolError:
     """Return the error."""
     kind = getattr(errors, packed.kind, NbtoolError)
     error: NbtoolError = kind.__new__(kind) if _is_known(kind) else NbtoolError.__new__(NbtoolError)
-    vars(error).update({"message": "", "fix": "", **packed.state})
+    state: dict[str, Any] = {"message": "", "fix": "", **packed.state}
+    vars(error).update(state)
     return error.changed()  # with the message as its argument, as it was made
 
 

@@ -1,0 +1,298 @@
+"""At home: the turns that run on workers. They are written to the journal here, and only here it is said what starts.
+
+A prompt belongs to the run that was last allowed to send it. No call of another run starts: its worker was taken for
+lost. What such a run still does is written all the same, and its answer is taken if no other one has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic_core import to_json
+
+from nbtool.chat.batch.answers import Answer, AnswerPort
+from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.batch.remote.engine import WorkerEngine
+from nbtool.chat.batch.remote.home_questions import NO_DECISION, HomeQuestions
+from nbtool.chat.batch.remote.lost_worker import lost_before_calls
+from nbtool.chat.batch.remote.packed_error import unpack_error
+from nbtool.chat.batch.remote.worker_message import CLOSED, NO, STOP, YES, WorkerMessage, WorkerPlace, read_message
+from nbtool.chat.conversation import restore
+from nbtool.chat.journal import TurnWriter, journal, redactor_for
+from nbtool.chat.turn import Turn
+from nbtool.errors import NbtoolError, UnreadableEvent
+from nbtool.events import CallReady, CallStarted, Event, TextDelta, ThinkingDelta, TurnStarted
+from nbtool.threads.loop import background_loop
+
+CLOSE_SECONDS = 2.0
+"""Seconds that the end of a map waits for answers on their way: those to a worker that was lost may take long."""
+
+Prompts = Sequence[tuple[PromptItem, str]]
+
+
+@dataclass(slots=True)
+class _RemoteTurn:
+    """A turn on a worker, as far as its events have arrived."""
+
+    writer: TurnWriter
+    log: list[Event] = field(default_factory=list)
+
+    def restore(self) -> Turn | None:
+        """Return the turn; None if its start has not arrived."""
+        if not any(isinstance(event, TurnStarted) for event in self.log):
+            return None
+        return restore.restore_turn(self.log)
+
+
+@dataclass(slots=True)
+class SentPrompt:
+    """A prompt that was handed over, with its turns; `run` is the one that may go on with it.
+
+    It `has_acted` once a call of it was allowed to start.
+    """
+
+    item: PromptItem
+    key: str
+    chunk_id: str
+    run: str = ""
+    has_acted: bool = False
+    is_answered: bool = False
+    turns: dict[str, _RemoteTurn] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def versions(self) -> list[Turn]:
+        """Return the last turn that started and those of its worker that it continues, the latest first."""
+        turns = {turn_id: turn for turn_id, one in self.turns.items() if (turn := one.restore())}
+        versions = []
+        latest = next(reversed(turns.values()), None)
+        while latest:
+            versions.append(latest)
+            latest = turns.pop(latest.state.began.told_from, None) if latest.state.began else None
+        return versions
+
+
+class HomeTurns:
+    """What the workers of one map do; its methods run on nbtool's background loop, but for `receive`.
+
+    `read` returns the value of a turn. Calls of the `free_tools` have no effects, and start without being asked about.
+    """
+
+    def __init__(
+        self,
+        engine: WorkerEngine,
+        read: Callable[[Turn], Any],
+        *,
+        questions: HomeQuestions | None = None,
+        plugins: Sequence[object] = (),
+        free_tools: Collection[str] = (),
+    ) -> None:
+        self._engine, self._read = engine, read
+        self._questions, self._plugins, self._free_tools = questions, plugins, free_tools
+        self._chat_id = ""
+        self._port: AnswerPort | None = None
+        self._prompts: dict[str, SentPrompt] = {}
+        self._chunks: dict[str, Sequence[SentPrompt]] = {}
+        self._places: dict[str, WorkerPlace] = {}
+        self._is_stopped = False
+        self._writes: set[asyncio.Future[None]] = set()
+        self._replies: dict[WorkerPlace, dict[str, str]] = {}
+        self._replying: dict[WorkerPlace, asyncio.Task[None]] = {}
+
+    def open(self, chat_id: str, port: AnswerPort) -> None:
+        """Begin to take what workers say; their turns are journalled under this chat."""
+        self._chat_id, self._port = chat_id, port
+        if self._questions:
+            self._questions.open(port.caller_thread)
+
+    async def close(self) -> None:
+        """Take nothing more, once what was said is written and answered."""
+        if self._questions:
+            await self._questions.close()
+        await self._settle()
+        self._port, self._chunks = None, {}
+        for place in self._places.values():  # of runs that were given up
+            self._reply(place, STOP, CLOSED)
+        if self._replying:
+            await asyncio.wait(self._replying.values(), timeout=CLOSE_SECONDS)
+
+    def stop(self) -> None:
+        """Let no more calls start, and have the workers stop their prompts."""
+        self._is_stopped = True
+        for place in self._places.values():
+            self._reply(place, STOP, "")
+
+    def receive(self, texts: Sequence[str], place: WorkerPlace) -> None:
+        """Take messages of a worker, on a thread of its engine."""
+        messages = [message for text in texts if (message := read_message(text))]
+        with suppress(RuntimeError):  # the loop is at its end, with this process
+            background_loop().call_soon(lambda: self._take_all(messages, place))
+
+    def add_chunk(self, chunk_id: str, prompts: Prompts) -> None:
+        """Allow the prompts of a chunk to be sent."""
+        sent = [SentPrompt(one, key, chunk_id) for one, key in prompts]
+        self._chunks[chunk_id] = sent
+        self._prompts |= {one.key: one for one in sent}
+
+    async def end_chunk(self, chunk_id: str) -> list[SentPrompt]:
+        """Let nothing of a chunk start any more; return its prompts without an answer."""
+        sent = self._chunks.pop(chunk_id, ())
+        await self._settle()
+        return [one for one in sent if not one.is_answered]
+
+    async def _settle(self) -> None:
+        while self._writes:
+            await asyncio.wait(self._writes)
+
+    def _take_all(self, messages: Sequence[WorkerMessage], place: WorkerPlace) -> None:
+        for message in messages:
+            self._take(message, place)
+
+    def _take(self, message: WorkerMessage, place: WorkerPlace) -> None:
+        match message.kind:
+            case "begin":
+                self._reply(place, message.asking, to_json(self._begin(message, place)).decode())
+            case "done":
+                self._places.pop(message.run, None)
+                self._reply(place, message.asking, YES)
+            case "ask" if self._questions and self._port:
+                self._questions.ask(message.asking, message.text, place, self._reply)
+            case "ask":
+                self._reply(place, message.asking, NO_DECISION)
+            case "withdraw":
+                if self._questions:
+                    self._questions.withdraw(message.asking)
+            case "event" | "may_start" | "answer":
+                self._take_events(message, place)
+
+    def _begin(self, message: WorkerMessage, place: WorkerPlace) -> list[str]:
+        """Give a run the prompts of its chunk, but for those that have an answer, or a call that was allowed to start.
+
+        The run that had them before was lost: else the engine would not have begun another one.
+        """
+        if self._is_stopped or message.text not in self._chunks:
+            return []
+        given = [one for one in self._chunks[message.text] if not (one.is_answered or one.has_acted)]
+        for one in given:
+            self._places.pop(one.run, None)
+            one.run = message.run
+        self._places[message.run] = place
+        return [one.key for one in given]
+
+    def _take_events(self, message: WorkerMessage, place: WorkerPlace) -> None:
+        prompt = self._prompts.get(message.key)
+        if prompt is None or prompt.is_answered or self._port is None:
+            if message.asking:
+                self._reply(place, message.asking, NO)
+            return
+        try:
+            events = message.load_events()
+        except NbtoolError as error:
+            self._end_message(message, place, prompt, error)
+            return
+        may_start = not self._is_stopped and message.run == prompt.run and prompt.chunk_id in self._chunks
+        if message.kind == "may_start" and not may_start:
+            events = [event for event in events if not isinstance(event, CallStarted)]
+        self._write(message, place, prompt, events, may_start=may_start)
+
+    def _write(
+        self, message: WorkerMessage, place: WorkerPlace, prompt: SentPrompt, events: list[Event], *, may_start: bool
+    ) -> None:
+        """Write events to the journal; what waits for them goes on once they are there."""
+        turn = prompt.turns.get(message.turn_id)
+        if turn is None:
+            hide = redactor_for(self._plugins, message.turn_id)
+            turn = _RemoteTurn(TurnWriter(journal(), self._chat_id, message.turn_id, hide=hide))
+            prompt.turns[message.turn_id] = turn
+        turn.log += events
+        prompt.names |= {event.call_id: event.name for event in events if isinstance(event, CallReady)}
+        started = [event for event in events if isinstance(event, CallStarted)]
+        acted = [event for event in started if prompt.names.get(event.call_id) not in self._free_tools]
+        prompt.has_acted = prompt.has_acted or bool(acted)
+        written = asyncio.get_running_loop().create_future()
+        self._writes.add(written)
+
+        def end(error: BaseException | None) -> None:
+            self._writes.discard(written)
+            written.set_result(None)
+            self._end_message(message, place, prompt, error, may_start=may_start)
+
+        lasting = [
+            event for event in events if not (isinstance(event, TextDelta | ThinkingDelta) and _keep(turn, event))
+        ]
+        try:
+            if lasting:
+                turn.writer.begin_write(lasting, end)
+            else:
+                end(None)
+        except Exception as error:  # noqa: BLE001 - what cannot be written does not start
+            end(error)
+
+    def _end_message(
+        self,
+        message: WorkerMessage,
+        place: WorkerPlace,
+        prompt: SentPrompt,
+        error: BaseException | None,
+        *,
+        may_start: bool = False,
+    ) -> None:
+        if message.asking:
+            is_done = (may_start or message.kind != "may_start") and not error
+            self._reply(place, message.asking, YES if is_done else NO)
+        elif message.kind == "answer":
+            self._add_answer(message, prompt, error if isinstance(error, UnreadableEvent) else None)
+
+    def _add_answer(self, message: WorkerMessage, prompt: SentPrompt, problem: BaseException | None) -> None:
+        is_late = message.run != prompt.run
+        if self._port is None or prompt.is_answered or (is_late and (message.error or message.is_unsent)):
+            return
+        prompt.is_answered = True
+        self._port.add(self._make_answer(message, prompt, problem))
+        prompt.turns, prompt.names = {}, {}
+
+    def _make_answer(self, message: WorkerMessage, prompt: SentPrompt, problem: BaseException | None) -> Answer:
+        error = unpack_error(message.error) if message.error else problem
+        answer = Answer(prompt.item.index, prompt.item.label, prompt.item.prompt)
+        if message.is_unsent:
+            return replace(answer, error=(self._port and self._port.stop_reason()) or error)
+        try:
+            turn = prompt.turns[message.turn_id].restore() if message.turn_id in prompt.turns else None
+            if error or turn is None:
+                if turn and turn.error and isinstance(error, NbtoolError):
+                    turn.error = error
+                return replace(answer, turn=turn, error=error or lost_before_calls())
+        except NbtoolError as unreadable:
+            return replace(answer, error=error or unreadable)
+        try:
+            return replace(answer, turn=turn, value=self._read(turn))
+        except NbtoolError as unreadable:
+            return replace(answer, turn=turn, error=unreadable)
+
+    def _reply(self, place: WorkerPlace, asking: str, text: str) -> None:
+        """Send an answer to a worker, together with those that wait for the one before."""
+        self._replies.setdefault(place, {})[asking] = text
+        if place not in self._replying:
+            self._replying[place] = asyncio.create_task(self._send_replies(place))
+
+    async def _send_replies(self, place: WorkerPlace) -> None:
+        try:
+            while answers := self._replies.pop(place, None):
+                with suppress(Exception):  # the worker or the engine is gone, and what it asked with it
+                    await asyncio.to_thread(self._engine.answer, place, answers)
+        finally:
+            self._replying.pop(place, None)
+
+
+def _keep(turn: _RemoteTurn, delta: TextDelta | ThinkingDelta) -> bool:
+    """Have the writer join a piece of a reply with others."""
+    turn.writer.buffer(delta)
+    return True
+
+
+def continued_versions(prompt: SentPrompt, continued: Mapping[str, Sequence[Turn]]) -> list[Turn]:
+    """Return the turns of a prompt that another one can go on from, the latest first."""
+    return [*prompt.versions(), *continued.get(prompt.key, ())]
