@@ -90,6 +90,20 @@ TEXT = {
         "undone": "(344, False)",
         "ask-cells": "This front end has no notebook model that tools can reach",
     },
+    "13_agents.ipynb": {
+        "which": "acp:codex     refused",
+        "other": "gives **5076.0**",
+        "sent": "$VAR_REF{{penguins}}",
+        "skill": "name: nbtool",
+    },
+    "14_skills_and_many_tools.ipynb": {
+        "list": "- weighing: How masses",
+        "read": "Masses are whole grams.",
+        "folder": "no skills",
+        "many": "'find_tools', 'call_tool'",
+        "find": '"name": "sensor_217"',
+        "pattern-calls": "20 °C",
+    },
 }
 """What stands under the cells of a notebook whose prose speaks of it, by the cells' ids."""
 NOTEBOOK_SECONDS = 180
