@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar, cast, overload
@@ -27,6 +27,7 @@ from nbtool.tools.functions import (
     source_of,
     unwrap_function,
 )
+from nbtool.tools.schema.declared_schema import declare_parameters
 from nbtool.tools.schema.offer import Offer
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.schema.signature import parameters_of
@@ -54,13 +55,16 @@ class Options:
     store_as: str = ""
     executor: Executor | None = None
     reads_outside: bool = True
+    schema: Mapping[str, Any] | None = None
+    description: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Drop what may not be picklable: an executor, and policies that are functions, where its copy asks."""
         run = "ask_always" if callable(self.policy.run) else self.policy.run
         result = "always" if callable(self.policy.result) else self.policy.result
         policy = Policy(run, result, self.policy.sensitive)
-        return Options, (policy, self.timeout, self.thread, self.name, self.store_as, None, self.reads_outside)
+        others = (self.timeout, self.thread, self.name, self.store_as, None, self.reads_outside)
+        return Options, (policy, *others, self.schema, self.description)
 
 
 @check_arguments
@@ -179,6 +183,8 @@ def tool(
     store_as: str = ...,
     executor: Executor | None = ...,
     reads_outside: bool = ...,
+    schema: Mapping[str, Any] | None = ...,
+    description: str = ...,
 ) -> F: ...
 @overload
 def tool(
@@ -192,6 +198,8 @@ def tool(
     store_as: str = ...,
     executor: Executor | None = ...,
     reads_outside: bool = ...,
+    schema: Mapping[str, Any] | None = ...,
+    description: str = ...,
 ) -> Callable[[F], F]: ...
 
 
@@ -209,6 +217,8 @@ def tool(  # noqa: PLR0913 - the options of a tool are keyword arguments
     store_as: str = "",
     executor: Executor | None = None,
     reads_outside: bool = True,
+    schema: Mapping[str, Any] | None = None,
+    description: str = "",
 ) -> F | Callable[[F], F]:
     """Mark a function, or every public method of a class, as a tool; the function itself is unchanged.
 
@@ -228,11 +238,15 @@ def tool(  # noqa: PLR0913 - the options of a tool are keyword arguments
             value are pickled if it runs in another process; its printed output stays there. A call whose worker at
             Dask is lost is not run again, unless the executor has `retries`.
         reads_outside: False for a function whose results hold no text of others; see `ask_after_outside_text`.
+        schema: the JSON schema of the arguments, an object, instead of the annotations; the function gets them by
+            keyword.
+        description: what the model is told, instead of the docstring.
 
     Raises:
         BadUsage: an option is invalid.
     """
-    options = Options(Policy(run, result, sensitive), timeout, thread, name, store_as, executor, reads_outside)
+    policy = Policy(run, result, sensitive)
+    options = Options(policy, timeout, thread, name, store_as, executor, reads_outside, schema, description)
     _check_options(options)
     return (
         functools.partial(_attach_options, options=options) if function is None else _attach_options(function, options)
@@ -317,7 +331,11 @@ def _attach_options(function: F, options: Options) -> F:
 def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
     own_name = options.name or name_of(function)
     name, written = wire_name(own_name)
-    description, parameters = parameters_of(function)
+    if options.schema is None:
+        description, parameters = parameters_of(function)
+    else:
+        description, parameters = inspect.getdoc(function) or "", declare_parameters(options.schema)
+    description = options.description or description
     if written:
         description = f"The function {quoted_name(written)}. {description}".rstrip()
     origin = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', own_name)}"

@@ -81,3 +81,20 @@ def test_a_tool_runs_where_its_executor_says(model: Provider) -> None:
         turn = model.chat(tools=[where]).send("Where?")
 
     assert turn.calls[0].result.startswith("elsewhere")
+
+
+@pytest.mark.feature("make a tool of a JSON schema")
+def test_a_schema_takes_the_place_of_annotations(model: Provider) -> None:
+    calls: list[dict[str, Any]] = []
+
+    @tool(run="auto", schema={"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}})
+    def double(**arguments: Any) -> None:
+        "Twice a number."
+        calls.append(arguments)
+
+    model.say(call("double", n=0), call("double", n=21), "Done.")
+
+    turn = model.chat(tools=[double]).send("Double it.")
+
+    assert [found.status for found in turn.calls] == ["invalid", "ok"]
+    assert calls == [{"n": 21}]
