@@ -85,6 +85,11 @@ class Reply:
         return self.message.text
 
     @property
+    def is_part(self) -> bool:
+        """Whether the reply broke off within its text, or after it."""
+        return not self.complete and bool(self.text.strip())
+
+    @property
     def answer(self) -> str:
         """The text of the reply without commentary; see `Message.answer`."""
         return self.message.answer

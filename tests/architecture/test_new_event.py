@@ -132,8 +132,8 @@ print("turn", marks(turn.log))
 print("history", "red" in str(stored))
 print("json", [load_event(dump_event(event)) == event for event in turn.log if isinstance(event, CallMarked)])
 shown = {audience: str(filter_events(turn.log, audience)) for audience in AUDIENCES}
-print("a text", [audience for audience in shown if "red" not in shown[audience]])
-print("a field for nobody", [audience for audience in shown if "blue" in shown[audience]])
+print("hidden", [audience for audience in shown if "red" not in shown[audience]])
+print("private", [audience for audience in shown if "blue" in shown[audience]])
 print("log", "red" in open("log.jsonl").read())
 """
 
@@ -161,7 +161,7 @@ def test_what_the_page_says_suffices_for_an_event_of_a_call(tmp_path: Path) -> N
         "turn ['red']",
         "history True",
         "json [True]",
-        "a text []",
-        "a field for nobody ['person']",
+        "hidden []",
+        "private ['person']",
         "log True",
     ]

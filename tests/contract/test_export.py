@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_the_calls_of_a_turn_are_written_into_a_cell(notebook_with_chat: Noteboo
 
     written = written_cell(notebook_with_chat, output)
     assert "price(" in written
-    assert "'A'" in written or '"A"' in written
+    assert re.search(r"\bprice\((ticker=)?['\"]A['\"]\)", written), written
 
 
 @pytest.mark.feature(CODE)

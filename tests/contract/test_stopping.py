@@ -48,14 +48,16 @@ def test_a_stop_in_a_reply_keeps_what_was_received(model: Provider) -> None:
 
 @pytest.mark.promise("stops")
 @pytest.mark.parametrize("history", ["compact", "native", "results", "text"])
-def test_what_was_received_before_a_stop_is_sent_with_the_next_prompt(model: Provider, history: Any) -> None:
+def test_a_stopped_reply_is_sent_with_the_next_prompt_and_a_note(model: Provider, history: Any) -> None:
     chat, _ = stop_in_reply(model, history=history)
     model.say("Hello.")
 
     chat.send("Hello?")
 
-    sent = [(message["role"], message["content"]) for message in model.requests[1].json["messages"]]
-    assert sent[1:] == [("assistant", RECEIVED), ("user", "Hello?")]
+    _, reply, prompt = model.requests[1].json["messages"]
+    text, note = reply["content"].split("\n\n")
+    assert (reply["role"], text, prompt["content"]) == ("assistant", RECEIVED, "Hello?")
+    assert all(word in note for word in ("[nbtool]", "user", "stopped"))
 
 
 @pytest.mark.promise("stops")
@@ -85,7 +87,7 @@ def test_a_stop_while_a_question_waits_runs_nothing(model: Provider, pay: Any, p
     asyncio.run(wait_for_end(turn))
 
     assert (turn.status, paid) == ("cancelled", [])
-    assert turn.calls[0].status in {"cancelled", "not_run"}
+    assert turn.calls[0].status == "cancelled"
 
 
 @pytest.mark.promise("stops")
@@ -131,7 +133,7 @@ def test_a_stop_abandons_a_tool_that_cannot_be_stopped_and_says_so(model: Provid
     try:
         asyncio.run(wait_for_end(turn))
         assert turn.status == "cancelled"
-        assert turn.calls[0].status in {"cancelled", "unknown"}
+        assert turn.calls[0].status == "unknown"
     finally:
         is_over.set()
 
@@ -220,7 +222,7 @@ def test_a_turn_has_a_limit_of_rounds_and_says_that_it_was_reached(model: Provid
     turn = model.chat(tools=[step], max_rounds=4).send("Go on.")
 
     assert (turn.stats.rounds, len(model.requests), turn.text) == (4, 4, "Enough.")
-    assert any("max_rounds" in notice.text or "max-rounds" in notice.text for notice in turn.notices)
+    assert any("max_rounds" in notice.text for notice in turn.notices)
 
 
 @pytest.mark.promise("bounded")
@@ -270,7 +272,7 @@ def test_a_tool_has_its_own_time_limit(model: Provider) -> None:
     turn = model.chat(tools=[wait]).send("Wait.")
 
     assert (turn.status, turn.calls[0].status) == ("completed", "timed_out")
-    assert "timed" in model.requests[1].text or "0.05" in model.requests[1].text
+    assert "0.05" in model.requests[1].text
 
 
 @pytest.mark.promise("bounded")

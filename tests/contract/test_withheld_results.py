@@ -256,7 +256,7 @@ def test_a_result_by_reference_is_read_only_if_a_person_releases_it(model: Provi
     assert SECRET not in model.everything
     released = model.chat(tools=[query], approver=lambda question: Released()).send("Read it.")
 
-    assert refused.calls[1].status != "ok"
+    assert refused.calls[1].status == "withheld"
     assert released.calls[1].status == "ok"
     assert SECRET in model.everything
 

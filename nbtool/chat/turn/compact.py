@@ -136,6 +136,14 @@ def end_note(end_reason: EndReason, explanation: str = "") -> str:
     return f"[nbtool] {_END_NOTES[end_reason]}{f': {reason}' if reason else '.'}" if end_reason in _END_NOTES else ""
 
 
+BREAK_NOTES: Mapping[str, str] = {
+    "cancelled": "[nbtool] The user stopped this reply here.",
+    "timeout": "[nbtool] The time for this reply was over here.",
+    "error": "[nbtool] This reply failed here.",
+}
+"""Follows the text of a reply that was broken off, by the status of its turn: the model takes its end for its own."""
+
+
 def _log_block(call: ToolCall, record: Call | None) -> str:
     status = _STATUS.get(record.status, f"✗ {record.status}") if record else _STATUS["not_run"]
     changed = " (the user changed the arguments before it ran)" if record and record.edited else ""

@@ -237,7 +237,9 @@ class Turn(CheckedAttributes):
     @property
     def end_note(self) -> str:
         """The note for later turns why there is no finished answer; empty if there is one."""
-        return compact.end_note(self.end_reason, self.rounds[-1].explanation if self.rounds else "")
+        last = self.rounds[-1] if self.rounds else None
+        note = compact.end_note(self.end_reason, last.explanation if last else "")
+        return note or (compact.BREAK_NOTES.get(self.status, "") if last and last.is_part else "")
 
     @property
     def content(self) -> str:
