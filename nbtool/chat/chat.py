@@ -36,7 +36,7 @@ from nbtool.tools.approval import Approver, AskFunction
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import MAX_BYTES, Variables
 from nbtool.wire.base import Endpoint
-from nbtool.wire.prompted.instructions import PromptFormatName
+from nbtool.wire.dialect import PromptFormatName
 from nbtool.wire.providers.connection import make_connection
 from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, parse_provider_tools
 from nbtool.wire.transport.request.expiring_keys import KeyFunction, check_key

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 Definition = dict[str, Any]
 """A tool that a provider runs, as its dialect defines it."""
@@ -93,6 +93,10 @@ TOOL_SEARCH = "tool_search"
 
 PROMPTED = "-prompted"
 """What follows the name of a dialect where tools are described in the prompt."""
+
+PromptFormatName = Literal["json", "hermes", "pythonic"]
+"""How a model writes calls of such tools: nbtool's fenced JSON, the tags of Hermes and Qwen, or the Python lists of
+Llama 4 and LFM2."""
 
 ANTHROPIC_VERSION = "2023-06-01"
 """The version of the Messages API that each request names."""

@@ -21,6 +21,7 @@ from nbtool.threads.loop import background_loop, run_sync
 from nbtool.wire.agents.agent import AgentEndpoint, make_agent_endpoint
 from nbtool.wire.agents.profiles import find_profile, is_agent_id
 from nbtool.wire.base import Endpoint, Retries
+from nbtool.wire.dialect import PromptFormatName
 from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 from nbtool.wire.endpoints.model_endpoint import (
     find_provider,
@@ -29,7 +30,6 @@ from nbtool.wire.endpoints.model_endpoint import (
     provider_of,
     register_local_server,
 )
-from nbtool.wire.prompted.instructions import PromptFormatName
 from nbtool.wire.providers.catalog import providers
 from nbtool.wire.providers.connection import Connection
 from nbtool.wire.providers.env_consent import check_allowed

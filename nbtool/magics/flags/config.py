@@ -8,7 +8,7 @@ from argparse import Namespace as Flags
 from collections.abc import Sequence
 from copy import copy
 from math import isfinite
-from typing import Any
+from typing import Any, get_args
 
 from traitlets import Any as AnyTrait
 from traitlets import Bool, Dict, Enum, Float, Integer, List, TraitError, Unicode, validate
@@ -20,7 +20,7 @@ from nbtool.secret import Secret
 from nbtool.server_url import parse_server_url
 from nbtool.settings import Setting
 from nbtool.text import shorten
-from nbtool.wire.dialect import TEXT_DIALECTS
+from nbtool.wire.dialect import TEXT_DIALECTS, PromptFormatName
 from nbtool.wire.providers.connection import CONNECTION_SETTINGS, make_connection
 from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, parse_provider_tools
@@ -32,7 +32,7 @@ _PARK = {"later": "park"}
 REPLAY = ("auto", "only", "off")
 HISTORY = ("compact", "native", "results", "text", "none")
 TOOL_MODES = ("auto", "native", "prompted")
-TOOL_FORMATS = ("json", "hermes", "pythonic")
+TOOL_FORMATS: tuple[str, ...] = get_args(PromptFormatName)
 SECRETS = (*CONNECTION_SETTINGS, "api_key")
 """The settings whose values are not shown."""
 _OF_SERVER = ("api_key", "headers", "query", "key_command", "client_certificate")

@@ -42,11 +42,11 @@ class DeclaredParameters(Parameters):
         required = [name for name in self.schema.get("required", ()) if name not in objects]
         errors = Draft202012Validator({**self.schema, "required": required}).iter_errors(checked)
         try:
-            problems += [_describe(error) for error, _ in zip(errors, range(MAX_PROBLEMS + 1), strict=False)]
+            problems += [_describe(error) for error in errors]
         except RecursionError:
             problems.append("the arguments are nested too deeply")
         if problems:
-            more = "; and more" if len(problems) > MAX_PROBLEMS else ""
+            more = f" and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
             raise InvalidArguments(f"{'; '.join(problems[:MAX_PROBLEMS])}{more}.")
         return values
 

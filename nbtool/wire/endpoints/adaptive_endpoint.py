@@ -17,7 +17,7 @@ from nbtool.errors import ProviderError, ToolsNotSupported, Unsupported, WireNot
 from nbtool.events import CallDelta, Delta, ReplyEnd, Retrying, StreamNotice, TextDelta
 from nbtool.threads.thread_pool import run_in_worker
 from nbtool.wire.base import Prompt, Request, ToolSpec
-from nbtool.wire.dialect import TOOL_SEARCH, Dialect, find_dialect
+from nbtool.wire.dialect import TOOL_SEARCH, Dialect, PromptFormatName, find_dialect
 from nbtool.wire.dialects.prose_wire import text_wire
 from nbtool.wire.dialects.responses.encoder import NO_ENCRYPTED_REASONING, is_replayable
 from nbtool.wire.endpoints.refused_fields import LOST_REASONING, NEEDS_CHOICE, is_choice_refused, refused_field
@@ -28,7 +28,7 @@ from nbtool.wire.endpoints.result_images import (
     is_image_refused,
     without_result_images,
 )
-from nbtool.wire.prompted.instructions import PromptFormatName, format_for
+from nbtool.wire.prompted.instructions import format_for
 from nbtool.wire.prompted.prompted_wire import PromptedWire
 from nbtool.wire.prompted.written_calls import DESCRIBED_INSTEAD, LEFT_IN_TEXT, WRITE_AGAIN, find_written_calls
 from nbtool.wire.providers.model_cache import cache_wire, cached_models, cached_wire

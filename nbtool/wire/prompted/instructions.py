@@ -11,16 +11,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from nbtool.messages import ToolCall, ToolResult
 from nbtool.wire.arguments import valid_arguments
 from nbtool.wire.base import ToolSpec
+from nbtool.wire.dialect import PromptFormatName
 from nbtool.wire.prompted.model_formats import DELIMITERS, Delimiter
 from nbtool.wire.prompted.reading import RunningForms
-
-PromptFormatName = Literal["json", "hermes", "pythonic"]
-"""nbtool's fenced JSON, the tags of Hermes and Qwen, or the Python lists of Llama 4 and LFM2."""
 
 RESULT_TAG = "tool_result"
 _PLAIN_FENCE = "tool_call"

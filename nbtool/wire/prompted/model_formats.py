@@ -109,10 +109,10 @@ def parse_call_body(body: str, *, is_closed: bool = True, opener: str = "") -> S
         return _parse_named_calls(text)
     if text.startswith("<"):
         return _parse_function_tags(f"{text}</function>" if opener[-1:] == "=" and is_closed else text)
-    if "<arg_key>" in text or re.fullmatch(r"[^\W\d][\w.-]*", text):
-        return _parse_argument_pairs(text)
     if text.startswith(("{", "[")):
         return parse_python_calls(text) or _parse_json_calls(text, is_closed)
+    if "<arg_key>" in text or re.fullmatch(r"[^\W\d][\w.-]*", text):
+        return _parse_argument_pairs(text)
     return _parse_named_calls(text) or parse_python_calls(text)
 
 

@@ -26,9 +26,9 @@ from nbtool.events import (
 )
 from nbtool.messages import Message, Part, Text, ToolCall, ToolResult
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
-from nbtool.wire.dialect import PROMPTED
+from nbtool.wire.dialect import PROMPTED, PromptFormatName
 from nbtool.wire.prompted.constrained_call import MAX_CONSTRAINED, ConstrainedReply, constrain_call
-from nbtool.wire.prompted.instructions import PromptFormat, PromptFormatName, arguments_json, render_results
+from nbtool.wire.prompted.instructions import PromptFormat, arguments_json, render_results
 from nbtool.wire.prompted.parse import ParsedText, parse_calls
 from nbtool.wire.prompted.segments import (
     CallSegment,
