@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nbtool.chat.batch import Answer, Batch, MapTotals
     from nbtool.chat.chat import Chat
+    from nbtool.chat.reviewer import Reviewer
     from nbtool.chat.turn import Turn
     from nbtool.errors import NbtoolError, ToolFailed
     from nbtool.tools import (
@@ -29,13 +30,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer", "Approved", "Batch", "Chat", "Denied", "MapTotals", "NbtoolError", "Policy", "PolicyContext",
-    "Progress", "Released", "Tool", "ToolFailed", "Toolset", "Turn", "Withheld", "ask_after_outside_text",
+    "Progress", "Released", "Reviewer", "Tool", "ToolFailed", "Toolset", "Turn", "Withheld", "ask_after_outside_text",
     "chats", "load_ipython_extension", "serve", "tool", "unload_ipython_extension",
 ]  # fmt: skip
 
 _HOMES = {
     **dict.fromkeys(("Answer", "Batch", "MapTotals"), "nbtool.chat.batch"),
     "Chat": "nbtool.chat.chat",
+    "Reviewer": "nbtool.chat.reviewer",
     "Turn": "nbtool.chat.turn",
     "NbtoolError": "nbtool.errors",
     "ToolFailed": "nbtool.errors",

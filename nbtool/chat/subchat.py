@@ -75,7 +75,7 @@ def subchat(
         fresh.model = model.model if isinstance(model, Chat) else fresh.model
         fresh.limits = bounds
         own = model.plugins if isinstance(model, Chat) else ()
-        fresh.plugins = _merge_plugins(own, current_call().runtime.plugins)
+        fresh.plugins = merge_plugins(own, current_call().runtime.plugins)
         refuse_agent(fresh.model, "cannot be a sub-chat")
         check_question(fresh.model)
         return _answer_text(await _run_subchat(fresh, question, current_call()))
@@ -84,7 +84,7 @@ def subchat(
     return replace(definition, description=description, policy=Policy("auto")) if description else definition
 
 
-def _merge_plugins(own: Sequence[object], parent: Sequence[object]) -> list[object]:
+def merge_plugins(own: Sequence[object], parent: Sequence[object]) -> list[object]:
     """Return the plugins of both chats without duplicates; those of the parent chat mask last."""
     return [*(plugin for plugin in own if not any(plugin is other for other in parent)), *parent]
 

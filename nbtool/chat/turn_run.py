@@ -196,6 +196,7 @@ class TurnRun:
         tools = Toolset("turn") if is_media else self._tools()
         choose = None if is_media else chat.choose_tools
         asks_models = any(tool.sends_to == "model" for tool in tools.tools().values())
+        asks_models = asks_models or getattr(turn.approver, "reviewer", None) is not None
         shared = shared_budget(limits) if asks_models else None
         limit = site_budget() if is_limited(self.endpoint) else None
         added = [one for one in (shared, limit) if one and not any(one is other for other in chat.plugins)]

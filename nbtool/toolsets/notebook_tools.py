@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from nbtool.errors import ToolFailed
 from nbtool.text import count_of, format_number, shorten
-from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Policy, RunMode
+from nbtool.tools.approval import BY_POLICY, BY_REVIEWER, ApprovalQueue, Policy, RunMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.calls.runtime import current_call
 from nbtool.tools.toolset import Toolset, toolset_factory
@@ -119,7 +119,7 @@ class _NotebookFunctions:
         """Return the notebook; if a person allowed this call, its cells may be read for the rest of the chat."""
         call = current_call()
         notebook = notebook_of(call.runtime.caller_thread)
-        if any(decision.by != BY_POLICY for decision in call.record.decisions):
+        if any(decision.by not in (BY_POLICY, BY_REVIEWER) for decision in call.record.decisions):
             self._readable.add(call.runtime.approvals)
         return notebook
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
+from collections.abc import AsyncGenerator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from nbtool import Approved, Chat, Denied, Released, Toolset, Withheld, tool
+from nbtool import Approved, Chat, Denied, Released, Reviewer, Toolset, Withheld, tool
+from nbtool.blocks.labels import decision_line
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
+from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.script import script_tools
 from nbtool.tools.variable_tools import variable_tools
@@ -287,4 +292,38 @@ def test_limits_of_a_turn(snapshot: SnapshotAssertion) -> None:
                 lines += [notice.text for notice in chat.send("Again.").notices]
         texts[title] = "\n".join(lines)
 
+    assert texts == snapshot
+
+
+def test_a_reviewer(snapshot: SnapshotAssertion) -> None:
+    texts: dict[str, str] = {}
+
+    @tool
+    def pay(amount: int, note: str = "") -> int:
+        "Pay an amount."
+        return amount + len(note)
+
+    class Silent(ScriptedWire):
+        async def stream(self, prompt: Any) -> AsyncGenerator[Any, None]:  # noqa: ARG002 - the shape of an endpoint
+            await asyncio.Event().wait()
+            yield
+
+    def review(title: str, wire: ScriptedWire, note: str = "", seconds: float = 30) -> None:
+        chat = Chat(wire=ScriptedWire([[call("pay", amount=3, note=note)], "Done."]), tools=[pay])
+        turn = chat.send("Pay 3.", approver=Reviewer(Chat(wire=wire), rules="Pay below 5.", seconds=seconds))
+        asked = [note for event in turn.log if event.kind == "call_asked" for note in event.notes]
+        texts[title] = "\n".join([*asked, *(decision_line(one) for one in decisions_of(turn)), turn.calls[0].reason])
+
+    def decisions_of(turn: Any) -> Any:
+        return [one for block in turn.transcript().document()["blocks"] for one in block.get("decisions", ())]
+
+    review("It approves", ScriptedWire(['{"decision": "approve", "reason": "3 is below 5."}']))
+    review("It hands on", ScriptedWire(['{"decision": "hand_on", "reason": "The note is odd."}']))
+    review("It answers anything else", ScriptedWire(["Yes."]))
+    review("It fails", ScriptedWire([RuntimeError("x")]))
+    review("It is late", Silent([]), seconds=0.05)
+    review("The call is too large", ScriptedWire([]), note="x" * 20_000)
+    with pytest.raises(BadUsage) as raised:
+        Reviewer("openai:gpt-5-mini", rules=" ")
+    texts["Without rules"] = str(raised.value)
     assert texts == snapshot

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.question import MODEL, effect_text, format_remarks, notice_text, summarize_request
 from nbtool.blocks.sanitize import escape_invisible, one_line
+from nbtool.chat.reviewer import Reviewer
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided, Cancelled
 from nbtool.magics.cell.form_input import fill_in_by_input, read_line
@@ -103,7 +104,7 @@ class CellApprover:
     cell. An unanswered question is denied after `timeout` seconds, those of a line of input from when it is shown; None
     means `PARKED_SECONDS` after the cell has ended, and no limit before. `on_question` gets the digest of each question
     that waits for a person in the running cell. `input_place` says where this front end asks for a line,
-    and `no_page_cause` why no page may connect there.
+    and `no_page_cause` why no page may connect there. `first_reviewer` is a model that is asked first.
     """
 
     turn: Turn
@@ -117,6 +118,7 @@ class CellApprover:
     on_question: Callable[[str], object] = field(default=lambda _: None, repr=False)
     input_place: str = ""
     no_page_cause: str = ""
+    first_reviewer: Reviewer | None = None
     place_seconds: PlaceSeconds = PlaceSeconds()
     methods: list[str] = field(default_factory=list)
     has_waited_for_page: bool = False
@@ -128,6 +130,11 @@ class CellApprover:
     def name(self) -> str:
         """The option used last; an immediate decision is attributed to it."""
         return self.methods[-1] if self.methods else "approver"
+
+    @property
+    def reviewer(self) -> Reviewer | None:
+        """The model that is asked before the person; none where the mode decides."""
+        return self.first_reviewer if self.mode not in ("auto", "deny") else None
 
     @property
     def uses_remembered(self) -> bool:

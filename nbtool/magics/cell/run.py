@@ -16,6 +16,7 @@ from nbtool.chat.agent_turns import check_agent_approvals
 from nbtool.chat.chat import Chat, TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
 from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, TurnOperation
+from nbtool.chat.reviewer import reviewer_of
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound
 from nbtool.events import ReplyFinished
@@ -133,6 +134,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         on_question=_on_question(rerun, view, flags.answer_within),
         input_place=INPUT_PLACE if is_editor else "",
         no_page_cause=WIDGET_SETTING if is_editor else "",
+        first_reviewer=reviewer_of(chat.approver),
     )
     turn.caller_thread.report_blocked = print
     watch = names.changes.watch()

@@ -18,10 +18,12 @@ class Approved:
     """The call may run, with `arguments` in place of its own if set.
 
     `remember` skips later questions: for this `call` (same tool, same arguments), or for the whole `tool` as it is now.
+    `reason` says why, and is shown at the call.
     """
 
     arguments: Mapping[str, Any] | None = None
     remember: Literal["", "call", "tool"] = ""
+    reason: str = ""
 
 
 @check_arguments
@@ -61,8 +63,19 @@ class Undecided:
     """
 
 
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What a model that reviews calls says of one: it approves it, or hands it on to others; with its reason."""
+
+    is_approval: bool
+    reason: str
+
+
 BY_POLICY = "policy"
 """The `by` of a resolution made by nbtool's own rules, without a person or an approver."""
+
+BY_REVIEWER = "reviewer"
+"""The `by` of an approval by a model that reviews calls; it is never remembered."""
 
 BY_REMEMBERED = "remembered"
 """The `by` of a resolution covered by an earlier approval."""

@@ -220,8 +220,8 @@ def _copy_decision(question: Question, decision: Decision) -> Decision:
         names = " or ".join(kind.__name__ for kind in allowed)
         raise ApprovalError(f"The {question.gate} gate takes {names}, not {describe_value(decision)}.")
     decision = kind(**{one.name: getattr(decision, one.name) for one in fields(kind)})
-    if isinstance(decision, Denied | Withheld):
-        return replace(decision, reason=clean_text(str(decision.reason)))
+    if isinstance(decision, Denied | Withheld | Approved):
+        decision = replace(decision, reason=clean_text(str(decision.reason)))
     if isinstance(decision, Approved) and decision.remember:
         check_scope(question, decision.remember)
     if not isinstance(decision, Approved) or decision.arguments is None:

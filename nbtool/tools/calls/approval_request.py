@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -20,6 +21,7 @@ from nbtool.tools.approval import (
     BY_NOBODY,
     BY_POLICY,
     BY_REMEMBERED,
+    BY_REVIEWER,
     NEEDS_PERSON,
     Answer,
     ApprovalQueue,
@@ -33,6 +35,7 @@ from nbtool.tools.approval import (
     Released,
     Resolution,
     ResultMode,
+    Review,
     RunMode,
     Undecided,
     Withheld,
@@ -77,13 +80,22 @@ async def find_decision(
     """Return the decision on a question, asking only if it `must_ask` or no remembered approval covers it.
 
     It fails closed: without an approver, or if the approver raises or returns an invalid value, the decision is a
-    denial with a reason. An approver whose `uses_remembered` is False decides every question itself. The question and
-    its decision are written to the journal before anything runs.
+    denial with a reason. An approver whose `uses_remembered` is False decides every question itself. One that has a
+    `reviewer` is asked what that one hands on. The question and its decision are written to the journal before anything
+    runs.
     """
     is_edited = question.again is not None and question.again.reason == "invalid"  # the person wants other arguments
     uses_remembered = not (is_edited or must_ask) and getattr(approver, "uses_remembered", True)
     if uses_remembered and approvals.remembered_approvals.find(question):
         return Resolution(Approved(), BY_REMEMBERED)
+    if reviewer := getattr(approver, "reviewer", None):
+        decider: Approver | AskFunction = reviewer.decider
+        approver = decider if approver is reviewer else approver
+        if not is_edited and can_be_reviewed(question):
+            review: Review = await reviewer.review(question.copy())
+            if review.is_approval:
+                return Resolution(Approved(reason=review.reason), BY_REVIEWER)
+            question = replace(question, notes=(*question.notes, review.reason))
     pending = approvals.add(question, uses_remembered=uses_remembered)
     try:
         await emit(question.as_event())
@@ -94,6 +106,12 @@ async def find_decision(
             approver_task.cancel()
     finally:
         approvals.withdraw(question.digest)
+
+
+def can_be_reviewed(question: Question) -> bool:
+    """Whether a model may approve a question: one about a plain call, whose tool does not ask every time."""
+    is_for_person = question.sensitive or question.person_rule or question.needs_person or question.is_form
+    return question.gate == "run" and not is_for_person
 
 
 async def gate_mode(
@@ -145,7 +163,7 @@ async def record_decision(question: Question, resolution: Resolution, emit: Emit
         digest=question.digest,
         verdict=verdict[type(decision).__name__],  # type: ignore[arg-type]  # the four verdicts of the event
         by=resolution.by,
-        reason=shorten(refusal_reason(resolution), MAX_REASON),
+        reason=shorten(refusal_reason(resolution) or getattr(decision, "reason", ""), MAX_REASON),
         edited=_is_edited(decision),
         remember=_remembered_scope(resolution),
     )

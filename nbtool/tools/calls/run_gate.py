@@ -7,7 +7,7 @@ from functools import partial
 
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
-from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, Approved, Resolution, RunMode, Scope
+from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, BY_REVIEWER, Approved, Resolution, RunMode, Scope
 from nbtool.tools.calls.approval_request import gate_mode, policy_reason, refused_call
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.call_changes import find_differences
@@ -147,7 +147,7 @@ class RunGate:
 
     def _remember(self, current: BoundCall, scope: Scope, by: str) -> None:
         """Remember the approval, if it was given now and one of this scope can be remembered."""
-        if by in (BY_REMEMBERED, BY_POLICY):
+        if by in (BY_REMEMBERED, BY_POLICY, BY_REVIEWER):
             return
         question = current.question(self.record.call_id, "run", current.arguments_text)
         if scope in question.remember_keys and question.can_remember:
