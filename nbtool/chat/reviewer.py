@@ -41,9 +41,9 @@ MAX_PROMPT = 4_000
 MAX_REASON = 500
 """Characters of a reason that are shown."""
 
-REVIEW_PROMPT = """You review calls that a language model wants to make in a person's notebook, before the person is asked. \
-Approve a call only if the rules of the person clearly allow it. Hand on every other one, and any that you doubt: then \
-the person decides. You cannot deny or change a call.
+REVIEW_PROMPT = """You review calls that a language model wants to make in a person's notebook, before the person is \
+asked. Approve a call only if the rules of the person clearly allow it. Hand on every other one, and any that you \
+doubt: then the person decides. You cannot deny or change a call.
 
 <rules>
 {rules}
