@@ -110,6 +110,7 @@ ANY_VALUE: Mapping[str, str] = {
             "rehearse",
             "rerun",
             "resume",
+            "edit_reply",
             "start_after",
             "start_map",
         )

@@ -541,7 +541,7 @@ export type NotebookPath = string;
 export type SessionId = string;
 
 /** An action on a turn, on one of its calls, or on its chat. */
-export type ActionId = "go_on" | "rerun" | "edit" | "resume" | "execute" | "rerun_from" | "switch" | "branch" | "code" | "explore" | "undo" | "version" | "bind" | "export";
+export type ActionId = "go_on" | "rerun" | "edit" | "edit_reply" | "resume" | "execute" | "rerun_from" | "switch" | "branch" | "code" | "explore" | "undo" | "version" | "bind" | "export";
 
 /**
  * Where an action is offered: a turn of this kernel, one of a program that uses its tools, one that a notebook

@@ -23,7 +23,7 @@ from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation import Conversation, TurnRef
 from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import HistoryMode
-from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume, TurnOperation
+from nbtool.chat.rerun.operations import Edit, EditReply, Insert, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_composition import check_idle, compose_turn, open_questions, rehearse_turn
 from nbtool.chat.turn_settings import TurnSettings
@@ -304,6 +304,14 @@ class Chat(ChatBase):
     def edit(self, turn: TurnRef, prompt: str | Message, **kwargs: Any) -> Turn:
         """Replace the prompt of a turn, on a new branch, and wait. Takes the arguments of `send`."""
         return self._run_operation(Edit(turn), prompt, **kwargs)
+
+    def edit_reply(self, turn: TurnRef, text: str, **kwargs: Any) -> Turn:
+        """Replace the last reply of a turn by a text of yours, as a new version that is marked; see `EditReply`.
+
+        Later requests have the edited text, and the former version stays. Nothing is sent, and no tool runs.
+        Takes the arguments of `send`.
+        """
+        return self._run_operation(EditReply(turn, text), **kwargs)
 
     def insert(self, after: TurnRef, prompt: str | Message, **kwargs: Any) -> Turn:
         """Insert a prompt after a turn of the active branch, and wait. Takes the arguments of `send`."""

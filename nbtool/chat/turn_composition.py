@@ -14,7 +14,8 @@ from nbtool.chat.attachments import as_parts
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.model.preview import PreviewableEndpoint, PreviewEndpoint
 from nbtool.chat.prompt_context import as_message
-from nbtool.chat.rerun.operations import Rerun
+from nbtool.chat.recording.recorder import ReplayOnlyEndpoint
+from nbtool.chat.rerun.operations import EditReply, Rerun
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_origins import note_prompt
 from nbtool.chat.turn_run import TurnRun
@@ -34,6 +35,9 @@ from nbtool.wire.dialects.options import combine_options
 from nbtool.wire.endpoints.adaptive_endpoint import AdaptiveEndpoint
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.providers.provider_tools import with_provider_tools
+
+EDIT_SENDS_NOTHING = "A reply that a person edits asks no model, and a plugin of the chat wants one to be asked."
+EDIT_FIX = "Leave out that plugin."
 
 UNATTACHED = "Leave it out (`--attach`, attach=), and describe it in the prompt."
 """What a person can do with an attachment that may not be sent."""
@@ -86,7 +90,8 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
     """
     check_idle(chat)
     chosen = settings or TurnSettings()
-    if may_fetch and chat.recorder.mode_for(chosen.replay).value != "only":
+    is_edit = isinstance(chosen.operation, EditReply)
+    if may_fetch and not is_edit and chat.recorder.mode_for(chosen.replay).value != "only":
         chat.model.refresh_default()
     check_plugins(chat.plugins)
     attached = as_parts(attach)
@@ -98,9 +103,13 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
     if any(part.kind == "media" for part in message.parts):
         site_policy().check_values("an attachment", fix=UNATTACHED)
     answer = Structured(as_) if as_ is not None else plan.answer if plan else None
-    model_name = chat.recorder.model_name(chat.model, chosen.replay)
-    retries = next((one for one in chat.plugins if isinstance(one, Retries)), None)  # of a map
-    endpoint = chat.recorder.endpoint(chat.model, chosen.replay, retries)
+    if is_edit and plan and plan.repeated:
+        model_name = plan.repeated.model
+        endpoint: Endpoint = ReplayOnlyEndpoint(model_name, EDIT_SENDS_NOTHING, EDIT_FIX)
+    else:
+        model_name = chat.recorder.model_name(chat.model, chosen.replay)
+        retries = next((one for one in chat.plugins if isinstance(one, Retries)), None)  # of a map
+        endpoint = chat.recorder.endpoint(chat.model, chosen.replay, retries)
     combined = _options(chat, endpoint, options)
     run = TurnRun(chat, replace_endpoint(endpoint) if replace_endpoint else endpoint, combined, chosen, plan)
     check_agent_turn(endpoint, chosen.operation, run.options)

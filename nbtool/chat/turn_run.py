@@ -25,8 +25,8 @@ from nbtool.chat.history_hosts import calling_host, check_recipient, new_host_no
 from nbtool.chat.image_location import location_notices
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.prompt_context import history_messages, system_prompt, with_context, with_date
-from nbtool.chat.recording.recorder import TurnRecorder
-from nbtool.chat.rerun.operations import Reexecute, Rerun, Resume, TurnPlan
+from nbtool.chat.recording.recorder import ReplayOnlyEndpoint, TurnRecorder
+from nbtool.chat.rerun.operations import EditReply, Reexecute, Rerun, Resume, TurnPlan
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_origins import make_sources, replayed_sources
 from nbtool.chat.turn_settings import TurnSettings
@@ -143,7 +143,7 @@ class TurnRun:
             PolicyRefused: it did not.
         """
         former = plan.node.turn
-        if isinstance(self.settings.operation, Rerun | Resume | Reexecute) and former not in _covered_turns:
+        if isinstance(self.settings.operation, EditReply | Rerun | Resume | Reexecute) and former not in _covered_turns:
             site_policy().check_values("a turn that did not run under it", fix="Send its prompt in a new cell.")
 
     def check_recipient(self, plan: TurnPlan, recorder: TurnRecorder | None = None) -> None:
@@ -154,7 +154,8 @@ class TurnRun:
         Raises:
             BadUsage: it has not, and nobody has.
         """
-        if recorder and (recorder.match or recorder.mode == "only"):
+        is_sent = not isinstance(self.endpoint, ReplayOnlyEndpoint)
+        if not is_sent or (recorder and (recorder.match or recorder.mode == "only")):
             return
         check_recipient(
             self.chat,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 ActionId = Literal[
-    "go_on", "rerun", "edit", "resume", "execute", "rerun_from", "switch", "branch", "code", "explore", "undo",
-    "version", "bind", "export",
+    "go_on", "rerun", "edit", "edit_reply", "resume", "execute", "rerun_from", "switch", "branch", "code", "explore",
+    "undo", "version", "bind", "export",
 ]  # fmt: skip
 """An action on a turn, on one of its calls, or on its chat."""
 
@@ -60,6 +60,13 @@ ACTIONS: dict[ActionId, Action] = {
         ("ended",),
         "%%{chat} --edit {turn}\n{prompt}",
         "a box to change it here and send it. {cost} Alt: as a cell below",
+    ),
+    "edit_reply": Action(
+        "Edit reply",
+        "a cell below with the last reply, to be changed and run; later requests have it as you write it",
+        ("explorer",),
+        ("ended",),
+        "%%{chat} --edit {turn}:reply\n{reply}",
     ),
     "resume": Action(
         "Continue turn",

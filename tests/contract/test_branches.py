@@ -167,3 +167,37 @@ def test_a_deleted_turn_can_be_brought_back(model: Provider) -> None:
     chat.send("And?")
 
     assert "Tell me a word." in model.requests[1].text
+
+
+EDIT_REPLY = "edit a reply"
+
+
+@pytest.mark.feature(EDIT_REPLY)
+def test_a_reply_that_the_person_edits_is_a_marked_version_that_later_requests_have(model: Provider) -> None:
+    model.say("It costs 11.", "I see.")
+    chat = model.chat()
+    first = chat.send("What does A cost?")
+
+    edited = chat.edit_reply(first, "It costs 10.")
+    chat.send("And B?")
+
+    assert (first.text, edited.text) == ("It costs 11.", "It costs 10.")
+    assert any("You edited the last reply" in notice.text for notice in edited.notices)
+    assert len(model.requests) == 2
+    assert "It costs 10." in model.requests[-1].text
+    assert "It costs 11." not in model.requests[-1].text
+
+
+@pytest.mark.feature(EDIT_REPLY)
+def test_a_cell_edits_a_reply_and_sends_nothing(notebook: Notebook, model: Provider) -> None:
+    model.say("One.", "Three.")
+    notebook.ask("Tell me a number.")
+
+    edited = notebook.ask("Two.", "--edit 1:reply")
+    notebook.ask("Another one.", "-q")
+
+    assert edited.text == "Two."
+    assert len(model.requests) == 2
+    assert "Two." in model.requests[-1].text
+    wrong = notebook.run("%%chat --edit 1:answer\nTwo.")
+    assert "--edit TURN:reply" in wrong.text

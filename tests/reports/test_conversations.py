@@ -11,6 +11,7 @@ from nbtool import Approved, Chat, Denied, Reviewer, Turn, tool
 from nbtool.chat.chat import TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.events import TextDelta
+from nbtool.messages import Thinking
 from nbtool.testing import ScriptedWire, call
 from tests.contract.simulator import call as called
 from tests.contract.simulator import simulate
@@ -267,3 +268,40 @@ def test_what_the_reviewer_approved_is_what_runs() -> None:
 def total(items: list[int]) -> int:
     "Add numbers."
     return sum(items)
+
+
+def test_an_edited_reply_is_what_the_model_goes_on_from() -> None:
+    """open-webui/open-webui#23496: a reply that was edited is shown, and the next request has the original. Right:
+    later requests have the edited text only, in each form of the history. Before: wrong.
+    """
+    for mode in ("compact", "native", "results", "text"):
+        wire = ScriptedWire(["The original.", "Next."])
+        chat = Chat(wire=wire, history=mode)
+        chat.edit_reply(chat.send("Hello"), "The edited one.")
+        chat.send("Go on.")
+
+        assert "The edited one." in str(wire.prompts[-1].messages)
+        assert "The original." not in str(wire.prompts[-1].messages)
+
+
+def test_an_edited_reply_repeats_neither_reasoning_nor_calls() -> None:
+    """ggml-org/llama.cpp#27650: after a reply was edited, its reasoning and its calls are in the next request
+    twice. Right: each call and result is there once, and of the edited reply only its text. Before: wrong.
+    """
+    wire = ScriptedWire([[call("search_books", topic="x")], [Thinking("Let me see."), "One."], "Next."])
+    chat = Chat(wire=wire, tools=[search_books], history="native")
+    chat.edit_reply(chat.send("Hello"), "Two.")
+    chat.send("Go on.")
+
+    parts = [part.kind for message in wire.prompts[-1].messages for part in message.parts]
+    assert (parts.count("call"), parts.count("result"), parts.count("thinking")) == (1, 1, 0)
+
+
+def test_an_edited_reply_is_not_made_again() -> None:
+    """janhq/jan#7405: editing a reply of the model sends its prompt again. Right: nothing is sent. Before: wrong."""
+    wire = ScriptedWire(["One."])
+    chat = Chat(wire=wire)
+
+    edited = chat.edit_reply(chat.send("Hello"), "Two.")
+
+    assert (edited.text, len(wire.prompts)) == ("Two.", 1)

@@ -2,7 +2,7 @@
 
 *Rerun* sends the prompt again, *resume* finishes pending calls, *re-execute* runs the tools again. (*Replay*, which
 runs nothing, is part of recordings.) Each creates a new version and keeps the old one. *Edit* replaces the prompt of a
-turn on a new branch; *insert* adds a turn between two others.
+turn on a new branch, *edit reply* its last reply in a version of its own; *insert* adds a turn between two others.
 
 Reused rounds always come from the record, and a call that may have run before never runs again unless requested.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.argument_check import check_arguments
@@ -23,13 +23,14 @@ from nbtool.chat.rerun.edits import parse_edits
 from nbtool.chat.rerun.recovery import Round, complete_rounds, is_pending, recover, rounds_of
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.version_diff import CallEdit, VersionDiff
-from nbtool.errors import BadUsage
+from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.events import RequestStarted
 from nbtool.ids import short_id
-from nbtool.messages import Message
+from nbtool.messages import Media, Message, Text
 from nbtool.plugins.structured import Structured
 from nbtool.text import count_of
 from nbtool.turn_state import Call
+from nbtool.wire.reply import Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +216,49 @@ class Reexecute:
         return _new_version(node, turn, carry, VersionDiff("Re-executed", turn.turn_id, first - 1, edits))
 
 
+@check_arguments
+@dataclass(frozen=True, slots=True)
+class EditReply:
+    """Replace the last reply of a turn by a text of the person, as a new version; nothing is sent and nothing runs."""
+
+    turn: TurnRef = None
+    text: str = ""
+
+    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one signature for all operations
+        """Return the plan.
+
+        Raises:
+            BadUsage: the turn does not exist, runs or has no last reply, or the text is empty or not of its type.
+        """
+        node, turn = conversation.find_turn(self.turn)
+        name = short_id(turn.turn_id)
+        if not turn.done.done():
+            raise BadUsage(f"{name} is still running.", fix="Wait for it, or stop it first.")
+        if not self.text.strip():
+            raise BadUsage("The reply would be empty.", fix="Write the text of the reply; `hide` leaves a turn out.")
+        rounds = complete_rounds(turn)
+        if len(rounds) < len(turn.rounds) or not rounds or rounds[-1].reply.calls or not rounds[-1].reply.text.strip():
+            raise BadUsage(f"{name} has no last reply that could be edited.", fix="Run it again: `--rerun TURN`.")
+        carry = carry_over(rounds, runs=lambda *_: False)
+        if carry.runs_calls:
+            raise BadUsage(f"The outcome of a call of {name} is not known, so its reply cannot be edited.")
+        carry.replies = (*carry.replies[:-1], _with_text(carry.replies[-1], self.text))
+        plan = _new_version(node, turn, carry, VersionDiff("Edited", turn.turn_id, len(rounds)))
+        if plan.answer:
+            try:
+                plan.answer.parse(self.text)
+            except InvalidAnswer as error:
+                raise BadUsage(error.message, fix="Write a reply of that type.") from None
+        return plan
+
+
+def _with_text(reply: Reply, text: str) -> Reply:
+    """Return a reply with another text in the place of its own, which has ended as usual; its thinking is left out."""
+    media = [part for part in reply.message.parts if isinstance(part, Media)]
+    message = reply.message.with_parts([*media, Text(text)])
+    return replace(reply, message=message, stop_reason="end", finish_reason="", explanation="", refusal="")
+
+
 def _is_denied(record: Call | None) -> bool:
     """Whether a call was denied by nobody's decision."""
     return record is not None and record.started is None and record.is_undecided
@@ -227,7 +271,7 @@ def _until_last_calls(turn: Turn, rounds: Sequence[Round]) -> list[Round]:
     return list(rounds[: max(numbers, default=0)])
 
 
-TurnOperation = Edit | Insert | Rerun | Resume | Reexecute
+TurnOperation = Edit | EditReply | Insert | Rerun | Resume | Reexecute
 
 
 def _new_version(node: Node[Turn], turn: Turn, carry: CarryOver, difference: VersionDiff | None) -> TurnPlan:

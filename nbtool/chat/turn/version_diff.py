@@ -34,7 +34,7 @@ class CallEdit:
 class VersionDiff:
     """The turn that a version is based on, how many of its first rounds are reused, and the edits."""
 
-    label: Literal["Rerun", "Resumed", "Re-executed"]
+    label: Literal["Rerun", "Resumed", "Re-executed", "Edited"]
     turn_id: str
     kept_rounds: int
     edits: tuple[CallEdit, ...] = ()
@@ -42,9 +42,11 @@ class VersionDiff:
     @property
     def replays_rounds(self) -> bool:
         """Whether the reused rounds are unchanged."""
-        return self.label != "Re-executed" and not self.edits
+        return self.label not in ("Re-executed", "Edited") and not self.edits
 
     def __str__(self) -> str:
+        if self.label == "Edited":
+            return f"You edited the last reply of this turn; {short_id(self.turn_id)} has it as the model wrote it."
         first = {0: "", 1: "; its first round is reused"}
         summary = first.get(self.kept_rounds, f"; its first {self.kept_rounds} rounds are reused")
         edits = "".join(f"\n{edit}" for edit in self.edits)

@@ -15,7 +15,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.agent_turns import check_agent_approvals
 from nbtool.chat.chat import Chat, TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
-from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, TurnOperation
+from nbtool.chat.rerun.operations import Edit, EditReply, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.reviewer import reviewer_of
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound
@@ -77,8 +77,13 @@ def _run(  # noqa: PLR0913 - everything a cell has
         check_agent_approvals(chat.model, flags.approve)
         cell = turn_cell_id(shell, lambda: notebook.path)
         settings = replace(turn_settings(chat, flags), typed=flags.typed, cell_id=cell)
+        is_reply = isinstance(settings.operation, EditReply)  # the text of the cell is the reply
         turn = chat.compose(
-            prompt, attach=attached, as_=type_, options=_request_options(chat, flags), settings=settings
+            "" if is_reply else prompt,
+            attach=attached,
+            as_=type_,
+            options=_request_options(chat, flags),
+            settings=settings,
         )
     names.cell_contexts[chat.chat_id] = cells
     linger_seconds = LINGER_SECONDS if getattr(shell, "kernel", None) is not None else None
@@ -332,7 +337,7 @@ def operation_from_flags(flags: Flags) -> TurnOperation | None:
         BadUsage: what follows the turn of `--rerun` is no way to repeat it.
     """
     if flags.rerun is None:
-        return Edit(flags.edit) if flags.edit is not None else None
+        return edit_from_flags(flags) if flags.edit is not None else None
     turn, _, how = flags.rerun.partition(":")
     if how.isdecimal() and int(how) > 0:
         return Rerun(turn or None, int(how))
@@ -349,6 +354,20 @@ def operation_from_flags(flags: Flags) -> TurnOperation | None:
             )
 
 
+def edit_from_flags(flags: Flags) -> TurnOperation:
+    """Return the edit of a prompt, or of a reply, whose text is that of the cell.
+
+    Raises:
+        BadUsage: what follows the turn of `--edit` is no part of it.
+    """
+    turn, _, part = flags.edit.partition(":")
+    if part not in ("", "reply"):
+        raise BadUsage(
+            f"--edit has no {shorten(part, MAX_SHOWN)!r}.", fix="`--edit TURN` for the prompt, `--edit TURN:reply`."
+        )
+    return EditReply(turn or None, flags.typed) if part else Edit(turn or None)
+
+
 def repeated_turn(flags: Flags) -> str:
     """Return the turn that the flags repeat or edit, as it is named in the line; empty for none, or the last."""
-    return flags.edit or (flags.rerun or "").partition(":")[0]
+    return (flags.edit or flags.rerun or "").partition(":")[0]

@@ -207,7 +207,12 @@ def _add_repeats(parser: Parser) -> None:
         help="run a turn (default: the last) again, as a new version; `TURN:3` from its third request, `TURN:resume` "
         "goes on with a stopped one, `TURN:tools` runs only its tools again",
     )
-    add("--edit", metavar="TURN", help="replace the prompt of a turn with this text, in a new branch")
+    add(
+        "--edit",
+        metavar="TURN",
+        help="replace the prompt of a turn with this text, in a new branch; with `TURN:reply` its last reply, as a new "
+        "version, and nothing is sent",
+    )
 
 
 def _add_run(parser: Parser) -> None:

@@ -42,10 +42,13 @@ class CellSource:
         Raises:
             BadUsage: a name or id in it contains a line break, or is like a flag; they may come from a forged history.
         """
-        line, _, prompt = ACTIONS[action].cell.partition("\n")
+        line, _, body = ACTIONS[action].cell.partition("\n")
         named = {"turn": id_word(turn.turn_id)} if turn else {}
         line = _checked(line.format(chat=self._chat_words, **named, **words))
-        return f"{line}\n{escape_invisible(turn.prompt.text)}" if prompt and turn else line
+        if not (body and turn):
+            return line
+        text = turn.text if body == "{reply}" else turn.prompt.text
+        return f"{line}\n{escape_invisible(text)}"
 
     @property
     def _chat_words(self) -> str:
