@@ -143,6 +143,10 @@ class _Batches:
         site_policy().check_workers()
         if self._chat.recorder.file is not None:
             raise BadUsage("With on=, no turn is recorded or replayed.", fix="chat.record(None), or remove on=.")
+        if self._chat.audit is not None:
+            raise BadUsage(
+                "With on=, the audit file gets no calls of workers.", fix="chat.audit = None, or remove on=."
+            )
         maker = self.maker
         find_engine(maker.plan.on).close()  # an error of its kind comes before any other
         return describe_chat(

@@ -103,6 +103,8 @@ class Chat(ChatBase):
         search_tools: whether the tools are only listed by name, and the model asks for the definitions that it needs
             (`find_tools`, `call_tool`; a provider that searches by itself does). None: if the definitions are large,
             about 30 tools.
+        audit: the path of a file that gets one line of JSON for each decision about a call: who decided, about which
+            call and tool, with a digest of its arguments. A call whose line cannot be written does not run.
         headers: headers of every request, texts by name. Like `query` they are added to those of `providers.toml`.
         query: parameters of the query of every request, texts by name.
         auth: where the key goes: `bearer`, `x-api-key`, `api-key`, `x-goog-api-key`, `none`, or a header's name.
@@ -150,6 +152,7 @@ class Chat(ChatBase):
         notebook: Mapping[str, Any] | None = None,
         check_results: bool = False,
         search_tools: bool | None = None,
+        audit: str | os.PathLike[str] | None = None,
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         auth: str | None = None,
@@ -186,6 +189,7 @@ class Chat(ChatBase):
             approver=approver,
             check_results=check_results,
             search_tools=search_tools,
+            audit=audit,
             plugins=plugins or (),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Self
@@ -20,6 +21,7 @@ from nbtool.chat.recording.recorder import Recorder
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction
+from nbtool.tools.calls.audit_file import open_audit
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import Variables
@@ -54,6 +56,7 @@ class ChatBase(Conversation, CheckedAttributes):
         call_texts: for the model in place of an outcome.
         approvals: the pending approval questions.
         recorder: the recording and the replay mode.
+        audit: the file that gets a line for each decision about a call; None for none.
     """
 
     model: Model
@@ -73,6 +76,7 @@ class ChatBase(Conversation, CheckedAttributes):
     call_texts: Mapping[str, str]
     approvals: ApprovalQueue
     recorder: Recorder
+    audit: str | os.PathLike[str] | None
     make_writer: Callable[[Turn], EventWriter] | None = None
     """Returns what keeps the events of a turn in place of the journal; None writes them there."""
 
@@ -97,6 +101,7 @@ class ChatBase(Conversation, CheckedAttributes):
         call_texts: Mapping[str, str] | None = None,
         approvals: ApprovalQueue | None = None,
         recorder: Recorder | None = None,
+        audit: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(chat_id)
         self.model, self.tools, self.variables = model, tools, variables
@@ -104,7 +109,7 @@ class ChatBase(Conversation, CheckedAttributes):
         self.system, self.limits, self.history, self.window = system, limits or Limits(), history, window
         self.options = dict(options or {})
         self.approver, self.check_results, self.plugins = approver, check_results, list(plugins)
-        self.search_tools = search_tools
+        self.search_tools, self.audit = search_tools, audit
         self.choose_tools, self.call_texts = choose_tools, call_texts or {}
         self.approvals, self.recorder = approvals or ApprovalQueue(), recorder or Recorder()
 
@@ -112,6 +117,8 @@ class ChatBase(Conversation, CheckedAttributes):
         if name == "plugins" and isinstance(value, list):
             check_plugins(value)
         try:
+            if name == "audit" and isinstance(value, str | os.PathLike):
+                value = open_audit(value)
             super().__setattr__(name, value)
         except BadUsage as error:
             raise error.changed(fix=FIXES[name].format(value=value)) if name in FIXES else error from None

@@ -93,6 +93,7 @@ async def _run_subchat(chat: Chat, question: str, call: RunningCall) -> Turn:
     """Run a turn of the sub-chat to its end, and forward its call events to the parent turn."""
     chat.approvals, chat.check_results = call.runtime.approvals, call.runtime.check_results
     runtime = call.runtime
+    chat.audit = runtime.audit_file.path if runtime.audit_file else None
     settings = TurnSettings(typed="")  # a model wrote the question
     turn = chat.compose(
         question, approver=runtime.approver, caller_thread=runtime.caller_thread, settings=settings

@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -37,6 +38,7 @@ from nbtool.plugins.media_variables import MediaVariables
 from nbtool.plugins.site_budget import is_limited, site_budget
 from nbtool.policy import site_policy
 from nbtool.text import count_are
+from nbtool.tools.calls.audit_file import AuditFile
 from nbtool.tools.calls.runtime import ToolRuntime, is_guarded
 from nbtool.tools.calls.tool_calling import ToolCalling
 from nbtool.tools.tool_search import ToolSearch
@@ -243,6 +245,7 @@ class TurnRun:
             stops=turn.call_stops,
             check_results=chat.check_results if check_results is None else check_results,
             recipient=self.settings.recipient,
+            audit_file=AuditFile(Path(chat.audit), chat.chat_id, turn.turn_id) if chat.audit else None,
         )
 
     def _history(self, node: Node[Turn], *, always_compact: bool = False) -> list[Message]:

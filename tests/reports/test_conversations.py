@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -305,3 +307,55 @@ def test_an_edited_reply_is_not_made_again() -> None:
     edited = chat.edit_reply(chat.send("Hello"), "Two.")
 
     assert (edited.text, len(wire.prompts)) == ("Two.", 1)
+
+
+def audited(path: Path, *calls: Any, approver: Any = None) -> tuple[Turn, list[dict[str, Any]]]:
+    """Send a prompt whose calls are decided about; give the turn, and the lines of the audit file."""
+    chat = Chat(wire=ScriptedWire([list(calls), "Done."]), tools=[run_command, note_words], audit=path)
+    turn = chat.send("Go", approver=approver)
+    return turn, [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@tool
+def note_words(words: str = "none") -> str:
+    "Note words."
+    return words
+
+
+def test_an_edit_that_removes_all_arguments_is_audited_as_what_ran(tmp_path: Path) -> None:
+    """sandialabs/atlas-ui-3#887: an edit to no arguments at all is recorded by its hash, while the original ones run.
+    Right: the call runs without them, and the digest is that of what ran. Before: wrong.
+    """
+    turn, (line,) = audited(
+        tmp_path / "audit.jsonl", call("note_words", words="plan"), approver=lambda _: Approved(arguments={})
+    )
+
+    assert turn.calls[0].result == "none"
+    assert line["arguments"] == f"sha256:{hashlib.sha256(b'{}').hexdigest()}"
+
+
+def test_denials_and_questions_without_an_answer_are_audited(tmp_path: Path) -> None:
+    """kovyrin/agent-secret#6: a denial, and a question that nobody answered, leave no record. Right: each is a
+    line, without a value. Before: wrong.
+    """
+    _, denied = audited(tmp_path / "a", call("run_command", command="secret-value"), approver=lambda _: Denied("No."))
+    _, nobody = audited(tmp_path / "b", call("run_command", command="secret-value"))
+
+    assert [(line["who"], line["decision"]) for line in (*denied, *nobody)] == [
+        ("approver", "denied"), ("nobody", "denied"),
+    ]  # fmt: skip
+    assert "secret-value" not in (tmp_path / "a").read_text() + (tmp_path / "b").read_text()
+
+
+def test_what_approves_by_itself_is_audited_with_its_call(tmp_path: Path) -> None:
+    """NousResearch/hermes-agent#61671, NousResearch/hermes-agent#104102: of a call that was approved without a
+    question the record does not say which call it was, or there is none. Right: tool, call and digest are in its
+    line. Before: wrong.
+    """
+    chat = Chat(
+        wire=ScriptedWire([[call("search_books", topic="x")], "Done."]), tools=[search_books], audit=tmp_path / "a"
+    )
+    turn = chat.send("Go")
+
+    line = json.loads((tmp_path / "a").read_text())
+    assert (line["tool"], line["call"], line["who"]) == ("search_books", turn.calls[0].call_id, "policy")

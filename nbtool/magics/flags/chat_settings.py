@@ -34,6 +34,7 @@ class ChatSettings:
     offered: dict[str, Any] = field(default_factory=dict)
     plugins: list[object] = field(default_factory=list)
     privacy: bool | tuple[str, ...] | None = None
+    audit: Any = None
     result_bytes: int = 0
     own_result_bytes: int = 0
 
@@ -45,8 +46,15 @@ class ChatSettings:
         """
         self._apply_bound(chat, settings)
         chat.system = self._choose("system", chat.system, settings.system, default="")
+        self._apply_audit(chat, settings)
         chat.model = self._configured(chat.model, settings)
         self._apply_plugins(chat, settings)
+
+    def _apply_audit(self, chat: Chat, settings: NbTool) -> None:
+        """Set the audit file, unless the chat has one of its own."""
+        if chat.audit is None or chat.audit == self.audit:
+            chat.audit = settings.audit or None
+            self.audit = chat.audit
 
     def _apply_bound(self, chat: Chat, settings: NbTool) -> None:
         """Set the bound of stored results; without a setting, the one that the chat had before one was set."""

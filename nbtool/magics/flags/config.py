@@ -73,6 +73,9 @@ class NbTool(Configurable):
     replay = Enum(REPLAY, None, allow_none=True, help="Whether recorded turns are replayed; None: NBTOOL_REPLAY.").tag(
         config=True
     )
+    audit = Unicode(
+        "", help="File that gets a line of JSON for each decision about a call: who decided, and about what."
+    ).tag(config=True)
     keep_answers = Bool(
         False, help="Replay the answer of an unchanged cell that runs for the first time in a kernel."
     ).tag(config=True)

@@ -41,6 +41,7 @@ from nbtool.tools.approval import (
     Withheld,
 )
 from nbtool.tools.approval.digest import json_copy
+from nbtool.tools.calls.audit_file import RESERVED
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.site_rules import PERSON_FIX, refuse_automatic
@@ -194,7 +195,7 @@ async def _ask_approver(
         else:
             made = await _call_approver(approver, question, caller_thread)
             decision = refuse_automatic(question, made, approver)
-            by = getattr(approver, "name", "approver") if decision is made else BY_NOBODY
+            by = _name_of(approver) if decision is made else BY_NOBODY
     except BaseException as error:  # noqa: BLE001 - an approver may raise anything, and the call is denied
         if _is_turn_stopped(error, caller_thread):
             return
@@ -212,6 +213,13 @@ async def _ask_approver(
         text = _describe_wrong_return(approver, decision, question, error)
         await emit(Notice(text, "warning", "wrong_answer"))
         approvals.decide(question.digest, question.denial(f"{MISFIT}.", fix=f"{MISFIT}: {error}"), by=BY_ERROR)
+
+
+def _name_of(approver: object) -> str:
+    """Return what an approver calls itself; one of the user's own takes no name of nbtool's, such as a person's."""
+    name = str(getattr(approver, "name", "approver"))
+    is_own = type(approver).__module__.startswith("nbtool.")
+    return name if is_own or name not in RESERVED else "approver"
 
 
 def _is_turn_stopped(error: BaseException, caller_thread: CallerThread) -> bool:

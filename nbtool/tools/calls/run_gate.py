@@ -9,6 +9,7 @@ from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
 from nbtool.tools.approval import BY_POLICY, BY_REMEMBERED, BY_REVIEWER, Approved, Resolution, RunMode, Scope
 from nbtool.tools.calls.approval_request import gate_mode, policy_reason, refused_call
+from nbtool.tools.calls.audit_file import Decided
 from nbtool.tools.calls.bound_call import BoundCall
 from nbtool.tools.calls.call_changes import find_differences
 from nbtool.tools.calls.call_ended import CallEnded
@@ -47,12 +48,22 @@ class RunGate:
             if mode == "auto":
                 current = await self._wait_and_rebind(bound)
                 if bound.same_tool_as(current) and await self._keeps_mode(bound, current, "auto"):
+                    await self._audit_unasked(current)
                     return current
                 self._questions.ask_again(current, RepeatedQuestion("changed"))
             elif approved := await self._ask(bound, mode):
                 return approved
             bound = self._questions.bound or bound
         raise CallEnded("denied", self._questions.reason)
+
+    async def _audit_unasked(self, bound: BoundCall) -> None:
+        """Write to the audit file that the policy of the tool lets a call run.
+
+        Raises:
+            CallEnded: it cannot be written.
+        """
+        name = self.record.display_name
+        await self.runtime.audit(Decided(self.record.call_id, name, "run", "approved", BY_POLICY, bound.arguments))
 
     async def _ask(self, bound: BoundCall, mode: RunMode) -> BoundCall | None:
         """Ask once; return the approved call if it is unchanged, and None if approval must be asked again."""

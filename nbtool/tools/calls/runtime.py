@@ -20,6 +20,7 @@ from nbtool.threads.caller_thread import CallerThread
 from nbtool.threads.thread_pool import Outcome, run_with_timeout
 from nbtool.tools.approval import (
     ApprovalQueue,
+    Approved,
     Approver,
     AskFunction,
     PolicyContext,
@@ -28,6 +29,7 @@ from nbtool.tools.approval import (
     make_digest,
 )
 from nbtool.tools.calls.approval_request import failure_reasons, find_decision, record_decision
+from nbtool.tools.calls.audit_file import AuditFile, Decided
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
 from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.site_rules import error_text, with_site_rules
@@ -47,6 +49,9 @@ RENDER_SECONDS = 5.0
 
 POLICY_SECONDS = 10.0
 """Seconds that a tool's policy may take."""
+
+UNAUDITED = "The audit file {path} cannot be written ({why})."
+NOT_AUDITED = "The decision about this call could not be recorded, so nothing follows from it."
 
 RunNested = Callable[[ToolCall, "ToolRuntime", int], Awaitable[Call]]
 
@@ -74,6 +79,7 @@ class ToolRuntime:
         recipient: who receives the results, if it is not the model.
         sources: what the person typed, and what came from outside.
         is_nested: the calls are made by the code of another call, which has seen results of this round.
+        audit_file: where decisions are written, too; a call whose decision cannot be does not run.
     """
 
     tools: Toolset
@@ -93,6 +99,7 @@ class ToolRuntime:
     stops: CallStops = field(default_factory=CallStops)
     sources: TurnSources = field(default_factory=TurnSources)
     is_nested: bool = False
+    audit_file: AuditFile | None = None
     abandoned: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     run_nested: RunNested | None = None
     bind_seconds: float = BIND_SECONDS
@@ -136,7 +143,36 @@ class ToolRuntime:
             emit=self.emit,
             must_ask=must_ask,
         )
-        return resolution, await record_decision(question, resolution, self.emit)
+        decided = await record_decision(question, resolution, self.emit)
+        edited = resolution.decision.arguments if isinstance(resolution.decision, Approved) else None
+        await self.audit(
+            Decided(
+                decided.call_id,
+                question.display_name,
+                decided.gate,
+                decided.verdict,
+                decided.by,
+                question.arguments if edited is None else edited,
+                decided.edited,
+                decided.remember,
+            )
+        )
+        return resolution, decided
+
+    async def audit(self, decided: Decided) -> None:
+        """Write a decision to the audit file, if the chat has one.
+
+        Raises:
+            CallEnded: it cannot be written, so that nothing may follow from the decision.
+        """
+        if self.audit_file is None:
+            return
+        try:
+            await asyncio.to_thread(self.audit_file.write, decided)
+        except OSError as error:
+            status: CallStatus = "not_run" if decided.gate == "run" else "withheld"
+            why = UNAUDITED.format(path=self.audit_file.path, why=error.strerror or error)
+            raise CallEnded(status, NOT_AUDITED, why, model_reason=NOT_AUDITED) from None
 
     async def check_start(self, name: str) -> None:
         """Ask the plugins with `may_start`, off the event loop, whether an approved call of this tool may start now.
