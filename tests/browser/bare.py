@@ -14,6 +14,8 @@ from typing import Any, get_args
 
 from playwright.sync_api import BrowserContext, Page, Route
 
+from nbtool.blocks.labels import call_texts, decision_line, head_texts
+from nbtool.blocks.question import argument_lines, question_parts
 from nbtool.view.assets import STATIC
 from nbtool.view.lazy_module import LazyName, load_lazy_module
 
@@ -200,8 +202,22 @@ def prose(text: str, block_id: str = "1", state: str = "whole") -> dict[str, Any
 
 
 def document(blocks: Sequence[dict[str, Any]], **head: Any) -> dict[str, Any]:
-    """Give a turn's document."""
+    """Give a turn's document, with what the kernel says of it in words."""
     usage = {"input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "thinking_tokens": 0, "cost": None}
     known = {"turn_id": "t", "model": "practice:default", "prompt": "", "status": "running", "round": 1, "calls": 0}
     rest = {"activity": "", "usage": usage, "started": None, "seconds": None, "error": ""}
-    return {"v": 1, "head": {**known, **rest, **head}, "blocks": list(blocks)}
+    made: Any = {**known, **rest, **head}
+    return {"v": 1, "head": {**made, **head_texts(made)}, "blocks": [_with_words(block) for block in blocks]}
+
+
+def _with_words(block: Any) -> dict[str, Any]:
+    """Give a block as the kernel makes it: a call with its line and its facts, a question with its words."""
+    if block["kind"] != "call":
+        return dict(block)
+    decisions = [{**decision, "line": decision_line(decision)} for decision in block["decisions"]]
+    made = {**block, "decisions": decisions}
+    if question := block["question"]:
+        words = {"ask": question_parts(question, block["arguments"], block["resolved"])}
+        lines = argument_lines(question["shown"], block["resolved"]) if question["gate"] == "run" else []
+        made["question"] = {**question, **words, "lines": lines}
+    return {**made, **call_texts(made)}

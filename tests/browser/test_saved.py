@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from nbtool.blocks.render.mimebundle import TURN_MIME, turn_mimebundle
+from tests.browser.bare import document, prose
 from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
 
 RECORDED = Path(__file__).parents[2] / "js" / "tests" / "recorded"
@@ -136,6 +137,22 @@ def open_saved(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, lis
     """
     notebook, trouble = listen(lab, name, front)
     return notebook.open_without_kernel(), trouble
+
+
+@pytest.mark.parametrize("kernel", [NO_KERNEL, "python3"])
+def test_a_widget_of_another_front_end_whose_model_is_gone_leaves_what_was_saved_beside_it(
+    lab: Lab, kernel: str
+) -> None:
+    view = {"application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": "ab" * 16}}
+    done = turn_mimebundle(document([prose("The saved *answer*.")], status="completed", seconds=1.0))
+    form = {mime: done[mime] for mime in ("text/html", "text/plain")}
+    name = write(lab, [view | form, view | done], name="gone.ipynb", kernel=kernel)
+
+    notebook = open_saved(lab, name)[0] if kernel == NO_KERNEL else lab.open_notebook(name)
+
+    for cell in (0, 1):
+        notebook.wait_output(cell, "The saved answer.")
+        expect(notebook.output(cell)).not_to_contain_text("model not found")
 
 
 def loads_history(page: Page) -> bool:

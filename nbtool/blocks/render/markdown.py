@@ -27,7 +27,15 @@ TOP_HEADING = 3
 
 SCHEMES = frozenset(("http", "https", "mailto"))
 _PRE = "margin:.5em 0;padding:.5em .75em;border:1px solid rgba(128,128,128,.25);overflow:auto"
+_QUOTE = "margin:.5em 0;padding:0 .9em;border-left:3px solid rgba(128,128,128,.4)"
 _NESTING = 20
+_DIRECTED = frozenset(
+    f"{name}_open" for name in ("paragraph", "heading", "bullet_list", "ordered_list", "blockquote", "th", "td")
+)
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
+_TASK = re.compile(r"\[([ xX])\] (?=\S)")
+_NOTE = re.compile(r"\[\^([\w-]{1,20})\]: ")
+_REFERENCE = re.compile(r"\[\^([\w-]{1,20})\]")
 _ADDRESS = re.compile(r"(https?://[^\s<>\"'`]*[^\s<>\"'`.,;:!?*_)\]])")
 
 
@@ -130,7 +138,57 @@ def new_parser() -> MarkdownIt:
 
 @cache
 def _parser() -> MarkdownIt:
-    return new_parser()
+    parser = new_parser()
+    for rule in (_directions, _task_items, _footnotes):
+        parser.core.ruler.push(rule.__name__, rule)
+    return parser
+
+
+def _directions(state: Any) -> None:
+    """Give each part the direction of its first letter where a text has another one, and a quotation its bar."""
+    has_others = _RIGHT_TO_LEFT.search(state.src) is not None
+    for token in state.tokens:
+        if has_others and token.type in _DIRECTED:
+            token.attrSet("dir", "auto")
+        if token.type == "blockquote_open":
+            token.attrSet("style", _QUOTE)
+
+
+def _task_items(state: Any) -> None:
+    """Show the box of a task in place of the mark of its item."""
+    for item, _, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        first = inline.children[0] if item.type == "list_item_open" and inline.children else None
+        if first and first.type == "text" and (box := _TASK.match(inline.content)):
+            first.content = f"{'☐' if box[1] == ' ' else '☑'} {first.content[box.end() :]}"
+            item.attrSet("style", "list-style:none")
+
+
+def _footnotes(state: Any) -> None:
+    """Raise the names of footnotes, where they are written and where they are referred to."""
+    inlines = [token for token in state.tokens if token.type == "inline"]
+    names = {found[1] for token in inlines if (found := _NOTE.match(token.content))}
+    if not names:
+        return
+    for token in inlines:
+        is_note = _NOTE.match(token.content) is not None
+        token.children = [
+            piece for at, child in enumerate(token.children) for piece in _raised(child, names, is_note and at == 0)
+        ]
+
+
+def _raised(token: Token, names: set[str], is_note: bool) -> Iterator[Token]:
+    """Yield a text with the names in it raised; a note begins with its own."""
+    if token.type != "text":
+        yield token
+        return
+    content = _NOTE.sub(r"[^\1] ", token.content) if is_note else token.content
+    for at, piece in enumerate(_REFERENCE.split(content)):
+        if at % 2 and piece in names:
+            yield Token("sup_open", "sup", 1)
+            yield Token("text", "", 0, content=piece)
+            yield Token("sup_close", "sup", -1)
+        elif piece:
+            yield Token("text", "", 0, content=f"[^{piece}]" if at % 2 else piece)
 
 
 def _anchor(url: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbtool.blocks.render import markdown
 from nbtool.blocks.render.mimebundle import turn_mimebundle
 from nbtool.blocks.render.static_html import (
     COLLAPSED_QUESTION,
@@ -45,13 +46,13 @@ PAYLOADS = json.loads(OWN.read_text(encoding="utf-8"))
 
 TAGS = {
     "a", "blockquote", "br", "code", "details", "div", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
-    "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "span", "strong", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {"a": {"href", "title", "target", "rel"}, "ol": {"start"}, "td": {"style"}, "th": {"style"}}
-STYLED = {"div", "span", "pre", "details", "summary"}
+STYLED = {"blockquote", "div", "span", "pre", "details", "li", "summary"}
 PROPERTIES = {
-    "border", "border-left", "cursor", "font-size", "margin", "margin-top", "max-height", "opacity", "overflow",
-    "overflow-wrap", "padding", "text-align", "white-space",
+    "border", "border-left", "cursor", "font-size", "list-style", "margin", "margin-top", "max-height", "opacity",
+    "overflow", "overflow-wrap", "padding", "text-align", "white-space",
 }  # fmt: skip
 
 
@@ -74,7 +75,7 @@ class Strict(HTMLParser):
             if name == "class":
                 assert (self.open, value) == ([], "tex2jax_ignore mathjax_ignore")
                 continue
-            assert name in allowed
+            assert name in allowed or (name, value) == ("dir", "auto")
             if name == "style":
                 assert {part.split(":")[0].strip() for part in (value or "").split(";") if part} <= PROPERTIES
                 assert "url" not in (value or "")
@@ -246,6 +247,17 @@ def test_dollars_stay_dollars() -> None:
 )  # fmt: skip
 def test_a_link_says_where_it_leads_and_an_image_is_only_a_link(text: str, html: str) -> None:
     assert html in to_html(make_document(*turn(text)))
+
+
+def test_tasks_footnotes_and_other_directions_are_shown_as_on_the_page() -> None:
+    html = markdown.render("- [x] *done*\n- [ ] open\n\nso[^1] and [^2] `[^1]`\n\n[^1]: as said")
+
+    assert html.count("list-style:none") == 2
+    assert [line for line in ("☑ <em>done</em>", "☐ open") if line in html] == ["☑ <em>done</em>", "☐ open"]
+    assert "so<sup>1</sup> and [^2] <code>[^1]</code>" in html
+    assert "<p><sup>1</sup> as said</p>" in html
+    assert "dir=" not in html
+    assert '<p dir="auto">\u05e9\u05dc\u05d5\u05dd</p>' in markdown.render("\u05e9\u05dc\u05d5\u05dd")
 
 
 def test_a_definition_far_below_changes_nothing_above() -> None:
