@@ -28,10 +28,7 @@ MAX_RUNNING = 4
 CLIENT_CHAT = "mcp:"
 """The beginning of the name of a client's chat; the client's name follows."""
 
-ASKED_BY = (
-    "Asked by {client}, a client of `%chat serve`, which receives the result. Where this log says the model, it is "
-    "{client}."
-)
+ASKED_BY = "Asked by {client}, a client of `%chat serve`, which receives the result."
 ASKED_IN_TERMINAL = "{client}: {question} `%chat approve {digest}` or `%chat deny {digest} REASON`"
 DECIDED_HERE = "{client} called {tool}: {verdicts}. `%chat serve` shows the call."
 WITHDRAWN = "ended without a decision"
@@ -83,7 +80,7 @@ class ServedView:
         place = self._log.add(cells)
         view = WidgetView(self._shell, turn, chat, cells, place=place)
 
-        notices = [Notice(ASKED_BY.format(client=client))]
+        notices = [Notice(ASKED_BY.format(client=client), topic="aside")]
 
         def feed(event: Event) -> None:
             if notices and event.kind != "turn_started":  # the turn is in the tree only after that event
