@@ -82,7 +82,7 @@ lite: build/.lite ## build the live demo, a JupyterLite site of static files, in
 site: build/.site ## build the documentation, with the executed notebooks and the live demo, in build/site; a broken link is an error
 docs: build/.nbtool ## write the API reference to build/docs
 	$(BIN)/python docs/reference.py build/docs
-modules: build/.nbtool ## write docs/modules.md, from the docstrings of all modules, and docs/way-of-a-call.md, from a trace
+modules: build/.nbtool ## list all modules in docs/modules.md (not in git), from their docstrings, and write docs/way-of-a-call.md, from a trace
 	$(BIN)/python docs/modules.py
 	$(BIN)/python docs/way_of_a_call.py
 commands: build/.nbtool ## write docs/commands.md, the flags, commands and settings, from the tables of the source
@@ -224,6 +224,7 @@ build/site-parts/notebooks/.executed: docs/site/run_notebooks.py $(wildcard note
 	$(BIN)/python docs/site/run_notebooks.py $(@D) && touch $@
 build/.site: build/site-parts/.installed build/site-parts/notebooks/.executed build/.lite $(DOCUMENTS)
 	ln -sfn ../lite build/site-parts/demo
+	$(BIN)/python docs/modules.py
 	PYTHONPATH=$(CURDIR) build/site-parts/env/bin/python docs/site/build_site.py build/site-parts build/site
 	build/site-parts/env/bin/lychee --offline --include-fragments --no-progress --exclude-path build/site/demo build/site
 	@touch $@
