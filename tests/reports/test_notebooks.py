@@ -289,3 +289,17 @@ def test_an_object_that_was_only_looked_at(shell: Any, kind: str, capsys: pytest
 
     assert "look(" in actual
     assert "changed in place" not in actual
+
+
+# What a saved turn is to a reader without the page.
+
+
+def test_a_task_list_in_an_exported_answer() -> None:
+    """jupyter/notebook#3725, typora/typora-issues#5469: a task was a bullet and two brackets, or lost its box, in what
+    was exported. Right: each task has its box, done or not, in place of the bullet. Before: wrong."""
+    chat = Chat(wire=ScriptedWire(["- [x] load the *data*\n- [ ] fit the model\n- [link](https://example.org)"]))
+    html = chat.send("What is left?")._repr_mimebundle_()["text/html"]
+
+    assert html.count("☑ load the <em>data</em>") == html.count("☐ fit the model") == 1
+    assert html.count("list-style:none") == 2
+    assert "[x]" not in html
