@@ -30,7 +30,7 @@ NPM = PATH="$(NODE)/bin:$$PATH" $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bi
 JS_SOURCES := pyproject.toml hatch_build.py $(shell find js -type f -not -path '*/node_modules/*')
 PY_SOURCES := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -name '*.pyc')
 DOCUMENTS := $(wildcard *.md docs/*.md docs/*.py docs/site/* docs/pictures/* docs/pictures/*/*)
-UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
+UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock'
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
@@ -163,22 +163,26 @@ weekly: build/.old install-chromium ## the tests that take hours
 	$(BIN)/pytest -m weekly
 release: build/.nbtool build/twine/.installed ## build, check and tag a release: make release VERSION=1.2.3
 	.ci/release "$(VERSION)"
-lock: ## renew the Python lock files, with uv (js/package-lock.json: run npm install in js/)
-	$(PYTHON) -m venv --without-pip build/uv && $(PYTHON) -m pip --python build/uv install --quiet uv
-	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group dev -o requirements.lock
-	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group ipykernel6 -o requirements-ipykernel6.lock
-	$(UV) --custom-compile-command 'make lock' --group servers -o requirements-servers.lock
-	$(UV) --custom-compile-command 'make lock' --only-binary :all: --group litellm -o requirements-litellm.lock
-	$(UV) --custom-compile-command 'make lock' --group lite -o requirements-lite.lock
-	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group site -o requirements-site.lock
-	$(UV) --custom-compile-command 'make lock' --resolution lowest-direct pyproject.toml --extra ipynb --extra login --extra parquet --extra telemetry --extra web \
-		--group oldest -o requirements-oldest-core.lock
-	$(UV) --custom-compile-command 'make lock' --resolution lowest-direct pyproject.toml --all-extras --group oldest --group oldest-mcp \
-		-o requirements-oldest-mcp.lock
-	$(subst --universal --python-version 3.11,--python-platform wasm32-pyodide2024 --python-version 3.14,$(UV)) \
-		--custom-compile-command 'make lock' pyproject.toml --group browser -o requirements-browser.lock
+lock: build/uv/.installed ## renew the Python lock files, with uv (js/package-lock.json: run npm install in js/); those of nightly lanes are made when they are needed
+	$(UV) pyproject.toml --all-extras --group dev -o requirements.lock
+	$(UV) pyproject.toml --all-extras --group ipykernel6 -o requirements-ipykernel6.lock
+	rm -f $(NIGHTLY_LOCKS)
+# What only nightly lanes install: not in git, made once a clone.
+NIGHTLY_LOCKS := $(patsubst %,requirements-%.lock,servers litellm lite site oldest-core oldest-mcp browser)
+LOCKED_servers := --group servers
+LOCKED_litellm := --only-binary :all: --group litellm
+LOCKED_lite := --group lite
+LOCKED_site := pyproject.toml --all-extras --group site
+LOCKED_oldest-core := --resolution lowest-direct pyproject.toml --extra ipynb --extra login --extra parquet --extra telemetry --extra web --group oldest
+LOCKED_oldest-mcp := --resolution lowest-direct pyproject.toml --all-extras --group oldest --group oldest-mcp
+LOCKED_browser := pyproject.toml --group browser
+requirements-browser.lock: UV := $(subst --universal --python-version 3.11,--python-platform wasm32-pyodide2024 --python-version 3.14,$(UV))
+$(NIGHTLY_LOCKS): requirements-%.lock: | build/uv/.installed
+	$(UV) $(LOCKED_$*) -o $@
+build/uv/.installed:
+	$(PYTHON) -m venv --without-pip build/uv && $(PYTHON) -m pip --python build/uv install --quiet uv && touch $@
 clean: ## remove everything that was generated
-	rm -rf .venv $(VENV_IPYKERNEL6) $(VENV_SERVERS) build dist js/node_modules nbtool/view/static share .*_cache .coverage .hypothesis
+	rm -rf .venv $(VENV_IPYKERNEL6) $(VENV_SERVERS) $(NIGHTLY_LOCKS) docs/modules.md build dist js/node_modules nbtool/view/static share .*_cache .coverage .hypothesis
 
 build/twine/.installed:
 	$(PYTHON) -m venv --without-pip build/twine && $(PYTHON) -m pip --python build/twine install --quiet twine && touch $@
