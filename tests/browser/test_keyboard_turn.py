@@ -176,9 +176,9 @@ CARD = """
 ENDED = """
 - region "Chat turn":
   - group:
-    - text: 3 calls
+    - text: "3 calls:"
     - code: order, price, owner
-    - text: /1 denied · 1 edited by you · .*/
+    - text: /→ owner. .* 1 denied · 1 approved by you · 1 edited by you · .*/
   - region "Table":
     - table:
       - rowgroup:
