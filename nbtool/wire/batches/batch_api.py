@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, ClassVar, Literal
+from urllib.parse import quote
 
 from nbtool.errors import InvalidReply, ModelNotFound, ProviderError, Unsupported, WireError
 from nbtool.wire.base import Request
@@ -77,32 +80,29 @@ class LineResult:
     unrun: Literal["", "expired", "cancelled"] = ""
 
 
-class BatchApi(Protocol):
-    """The batch endpoints of one provider."""
+@dataclass(frozen=True, slots=True)
+class BatchApi(ABC):
+    """The batch endpoints beside an endpoint, as most providers have them; each differs in paths, fields and states.
 
-    @property
-    def max_lines(self) -> int:
-        """The lines of one batch."""
+    A batch has at most `max_lines`, of `max_bytes` together. If the provider `keeps_tags`, it returns the tag of a
+    batch; else that is known by when it was created, and its lines.
+    """
 
-    @property
-    def max_bytes(self) -> int:
-        """The bytes of its lines together."""
+    path: ClassVar[str] = "/batches"
+    cancel_path: ClassVar[str] = "/cancel"
+    list_field: ClassVar[str] = "data"
+    list_size: ClassVar[str] = "limit"
 
-    @property
-    def keeps_tags(self) -> bool:
-        """Whether the provider returns the tag of a batch; else it is known by when it was created, and its lines."""
+    endpoint: HttpEndpoint
+    max_lines: int = 50_000
+    max_bytes: int = 60 * 1024 * 1024
+    keeps_tags: bool = True
 
+    @abstractmethod
     def line(self, line_id: str, request: Request) -> BatchLine:
         """Encode one request, which is not streamed."""
 
-    async def upload(self, lines: Sequence[BatchLine], tag: str) -> str:
-        """Upload the lines as a file and return its id; empty where they are sent with `create`.
-
-        Raises:
-            nbtool.wire.transport.server_requests.Undecided: it is not known whether the server has the file.
-            nbtool.errors.WireError: it was refused.
-        """
-
+    @abstractmethod
     async def create(self, lines: Sequence[BatchLine], file_id: str, tag: str) -> ProviderBatch:
         """Create a batch, which costs from now on.
 
@@ -111,12 +111,7 @@ class BatchApi(Protocol):
             nbtool.errors.WireError: it was refused.
         """
 
-    async def find(self, batch_id: str) -> ProviderBatch:
-        """Return the state of a batch. Raises a `WireError`."""
-
-    async def list_latest(self) -> list[ProviderBatch]:
-        """Return the latest batches, at most `MAX_LISTED`. Raises a `WireError`."""
-
+    @abstractmethod
     def results(self, batch: ProviderBatch) -> AsyncIterator[LineResult]:
         """Yield the results of a batch that has ended, in any order; none for lines that the provider lost.
 
@@ -124,14 +119,56 @@ class BatchApi(Protocol):
             nbtool.errors.WireError: they cannot be read.
         """
 
+    @abstractmethod
+    def parse_batch(self, answer: dict[str, Any]) -> ProviderBatch:
+        """Return the state of a batch from an answer of the provider."""
+
+    async def upload(self, lines: Sequence[BatchLine], tag: str) -> str:  # noqa: ARG002 - not here
+        """Upload the lines as a file and return its id; empty where they are sent with `create`.
+
+        Raises:
+            nbtool.wire.transport.server_requests.Undecided: it is not known whether the server has the file.
+            nbtool.errors.WireError: it was refused.
+        """
+        return ""
+
+    async def find(self, batch_id: str) -> ProviderBatch:
+        """Return the state of a batch. Raises a `WireError`."""
+        return self.parse_batch(await get_json(self.endpoint, self.path_of(batch_id)))
+
+    async def list_latest(self) -> list[ProviderBatch]:
+        """Return the latest batches, at most `MAX_LISTED`. Raises a `WireError`."""
+        answer = await get_json(self.endpoint, self.path, {self.list_size: str(MAX_LISTED)})
+        return [self.parse_batch(one) for one in list_of(answer.get(self.list_field))]
+
     async def cancel(self, batch_id: str) -> None:
         """Ask the provider to run no more lines of a batch. Raises a `WireError`."""
+        path = f"{self.path_of(batch_id)}{self.cancel_path}"
+        await fetch_json(self.endpoint, ServerRequest("POST", path, headers=version_headers(self.endpoint)))
 
-    async def delete(self, batch: ProviderBatch, uploaded: str) -> list[str]:
+    async def delete(self, batch: ProviderBatch, uploaded: str) -> list[str]:  # noqa: ARG002 - there are no files here
         """Delete what the provider has of a batch that has ended; return what remains there, in words."""
+        request = ServerRequest("DELETE", self.path_of(batch.batch_id), headers=version_headers(self.endpoint))
+        try:
+            await fetch_json(self.endpoint, request)
+        except WireError:
+            return [f"the batch {batch.batch_id}, with prompts and answers"]
+        return []
 
-    async def delete_file(self, file_id: str) -> list[str]:
+    async def delete_file(self, file_id: str) -> list[str]:  # noqa: ARG002 - there are no files here
         """Delete an uploaded file; return what remains there, in words."""
+        return []
+
+    def path_of(self, batch_id: str) -> str:
+        """Return the path of a batch."""
+        return f"{self.path}/{quote(batch_id, safe='')}"
+
+    async def post(self, request: ServerRequest) -> dict[str, Any]:
+        """Send what creates something, and return the answer; raises as `create`."""
+        try:
+            return await fetch_json(self.endpoint, request, creates=True)
+        except WireError as error:
+            raise explain_no_batches(error, self.endpoint.label) from None
 
 
 def encode_line(line_id: str, request: Request, fields: Mapping[str, Any], name: str) -> BatchLine:
@@ -213,6 +250,14 @@ def number_of(value: Any) -> int:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= MAX_DIGITS:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def seconds_of(value: Any) -> float:
+    """Return the seconds since the epoch of a time of an answer; 0 for anything else."""
+    try:
+        return datetime.fromisoformat(text_of(value)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def table_of(value: Any) -> dict[str, Any]:

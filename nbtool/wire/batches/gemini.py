@@ -8,30 +8,27 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
-from nbtool.errors import WireError
 from nbtool.wire.base import Request
 from nbtool.wire.batches.batch_api import (
-    MAX_LISTED,
+    BatchApi,
     BatchLine,
     BatchStatus,
     LineResult,
     ProviderBatch,
     encode_line,
     error_of_line,
-    explain_no_batches,
     get_json,
     list_of,
     merged_headers,
     number_of,
+    seconds_of,
     table_of,
     text_of,
 )
-from nbtool.wire.transport.http_endpoint import HttpEndpoint
-from nbtool.wire.transport.server_requests import ServerRequest, fetch_json
+from nbtool.wire.transport.server_requests import ServerRequest
 
 STATUSES: dict[str, BatchStatus] = {
     "PENDING": "queued",
@@ -51,23 +48,20 @@ CANCELLED_CODE = 1
 
 
 @dataclass(frozen=True, slots=True)
-class GeminiBatches:
+class GeminiBatches(BatchApi):
     """The batches beside generateContent. Lines in the request itself may have 20 MB together."""
 
-    endpoint: HttpEndpoint
-    max_lines: int = 50_000
+    cancel_path: ClassVar[str] = ":cancel"
+    list_field: ClassVar[str] = "operations"
+    list_size: ClassVar[str] = "pageSize"
+
     max_bytes: int = 18 * 1024 * 1024
-    keeps_tags: bool = True
 
     def line(self, line_id: str, request: Request) -> BatchLine:
         """Encode one request; its id is the key in its metadata."""
         return encode_line(line_id, request, {"metadata": {"key": line_id}}, "request")
 
-    async def upload(self, lines: Sequence[BatchLine], tag: str) -> str:  # noqa: ARG002 - the lines are sent with `create`
-        """Upload nothing."""
-        return ""
-
-    async def create(self, lines: Sequence[BatchLine], file_id: str, tag: str) -> ProviderBatch:  # noqa: ARG002 - as above
+    async def create(self, lines: Sequence[BatchLine], file_id: str, tag: str) -> ProviderBatch:  # noqa: ARG002 - there are no files
         """Create a batch with its lines, under the name of the tag."""
         requests = b",".join(line.content for line in lines)
         content = b'{"batch":{"displayName":%s,"inputConfig":{"requests":{"requests":[%s]}}}}' % (
@@ -76,48 +70,21 @@ class GeminiBatches:
         )
         model = self.endpoint.model.strip("/")
         path = f"/{quote(model if '/' in model else f'models/{model}', safe='/@')}:batchGenerateContent"
-        try:
-            answer = await fetch_json(
-                self.endpoint, ServerRequest("POST", path, content, merged_headers(lines)), creates=True
-            )
-        except WireError as error:
-            raise explain_no_batches(error, self.endpoint.label) from None
-        return _parse_batch(answer)
-
-    async def find(self, batch_id: str) -> ProviderBatch:
-        """Return the state of a batch."""
-        return _parse_batch(await get_json(self.endpoint, _path(batch_id)))
-
-    async def list_latest(self) -> list[ProviderBatch]:
-        """Return the latest batches."""
-        answer = await get_json(self.endpoint, "/batches", {"pageSize": str(MAX_LISTED)})
-        return [_parse_batch(one) for one in list_of(answer.get("operations"))]
+        return _parse_batch(await self.post(ServerRequest("POST", path, content, merged_headers(lines))))
 
     async def results(self, batch: ProviderBatch) -> AsyncIterator[LineResult]:
         """Yield the results, which stand in the batch."""
-        answer = await get_json(self.endpoint, _path(batch.batch_id))
+        answer = await get_json(self.endpoint, self.path_of(batch.batch_id))
         for line in list_of(table_of(_output(answer).get("inlinedResponses")).get("inlinedResponses")):
             yield _parse_line(line, self.endpoint.label)
 
-    async def cancel(self, batch_id: str) -> None:
-        """Ask to run no more lines."""
-        await fetch_json(self.endpoint, ServerRequest("POST", f"{_path(batch_id)}:cancel"))
+    def parse_batch(self, answer: dict[str, Any]) -> ProviderBatch:
+        """Return the state of a batch."""
+        return _parse_batch(answer)
 
-    async def delete(self, batch: ProviderBatch, uploaded: str) -> list[str]:  # noqa: ARG002 - there are no files
-        """Delete the batch with its prompts and answers."""
-        try:
-            await fetch_json(self.endpoint, ServerRequest("DELETE", _path(batch.batch_id)))
-        except WireError:
-            return [f"the batch {batch.batch_id}, with prompts and answers"]
-        return []
-
-    async def delete_file(self, file_id: str) -> list[str]:  # noqa: ARG002 - there are no files
-        """Delete nothing."""
-        return []
-
-
-def _path(batch_id: str) -> str:
-    return f"/batches/{quote(batch_id.removeprefix('batches/'), safe='')}"
+    def path_of(self, batch_id: str) -> str:
+        """Return the path of a batch, whose id begins with that of all."""
+        return f"{self.path}/{quote(batch_id.removeprefix('batches/'), safe='')}"
 
 
 def _parse_batch(answer: dict[str, Any]) -> ProviderBatch:
@@ -132,20 +99,13 @@ def _parse_batch(answer: dict[str, Any]) -> ProviderBatch:
         done=number_of(counts.get("successfulRequestCount")) + number_of(counts.get("failedRequestCount")),
         reason=text_of(error.get("message")),
         tag=text_of(metadata.get("displayName")),
-        created=_seconds(metadata.get("createTime")),
+        created=seconds_of(metadata.get("createTime")),
     )
 
 
 def _output(answer: dict[str, Any]) -> dict[str, Any]:
     """Return where the results stand: in the metadata, or in the response of the operation."""
     return table_of(table_of(answer.get("metadata")).get("output")) or table_of(answer.get("response"))
-
-
-def _seconds(value: Any) -> float:
-    try:
-        return datetime.fromisoformat(text_of(value)).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 def _parse_line(line: dict[str, Any], label: str) -> LineResult:

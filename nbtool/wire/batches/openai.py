@@ -16,22 +16,19 @@ from nbtool.text import list_names
 from nbtool.wire.base import Request, Upload
 from nbtool.wire.batches.batch_api import (
     JSON_HEADERS,
-    MAX_LISTED,
+    BatchApi,
     BatchLine,
     BatchStatus,
     LineResult,
     ProviderBatch,
     encode_line,
     error_of_line,
-    explain_no_batches,
-    get_json,
     list_of,
     number_of,
     result_lines,
     table_of,
     text_of,
 )
-from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from nbtool.wire.transport.request.multipart import encode_multipart
 from nbtool.wire.transport.server_requests import ServerRequest, fetch_json
 
@@ -57,13 +54,8 @@ MAX_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAiBatches:
+class OpenAiBatches(BatchApi):
     """The batches beside Chat Completions and Responses."""
-
-    endpoint: HttpEndpoint
-    max_lines: int = 50_000
-    max_bytes: int = 60 * 1024 * 1024
-    keeps_tags: bool = True
 
     def line(self, line_id: str, request: Request) -> BatchLine:
         """Encode one request; the path of a line begins with /v1 whatever the address of the server."""
@@ -76,41 +68,21 @@ class OpenAiBatches:
         data = b"".join(line.content + b"\n" for line in lines)
         file = Upload("file", f"{TAG}-{tag}.jsonl", "application/jsonl", data)
         content, content_type = encode_multipart(Request("/files", {"purpose": "batch"}, stream=False, uploads=(file,)))
-        request = ServerRequest("POST", "/files", content, {"content-type": content_type})
-        try:
-            answer = await fetch_json(self.endpoint, request, creates=True)
-        except WireError as error:
-            raise explain_no_batches(error, self.endpoint.label) from None
+        answer = await self.post(ServerRequest("POST", "/files", content, {"content-type": content_type}))
         return text_of(answer.get("id"))
 
     async def create(self, lines: Sequence[BatchLine], file_id: str, tag: str) -> ProviderBatch:
         """Create the batch of an uploaded file."""
         path = json.loads(lines[0].content)["url"]
         body = {"input_file_id": file_id, "endpoint": path, "completion_window": "24h", "metadata": {TAG: tag}}
-        request = ServerRequest("POST", "/batches", json.dumps(body).encode(), JSON_HEADERS)
-        try:
-            return _parse_batch(await fetch_json(self.endpoint, request, creates=True))
-        except WireError as error:
-            raise explain_no_batches(error, self.endpoint.label) from None
-
-    async def find(self, batch_id: str) -> ProviderBatch:
-        """Return the state of a batch."""
-        return _parse_batch(await get_json(self.endpoint, f"/batches/{quote(batch_id, safe='')}"))
-
-    async def list_latest(self) -> list[ProviderBatch]:
-        """Return the latest batches."""
-        answer = await get_json(self.endpoint, "/batches", {"limit": str(MAX_LISTED)})
-        return [_parse_batch(one) for one in list_of(answer.get("data"))]
+        request = ServerRequest("POST", self.path, json.dumps(body).encode(), JSON_HEADERS)
+        return _parse_batch(await self.post(request))
 
     async def results(self, batch: ProviderBatch) -> AsyncIterator[LineResult]:
         """Yield the results of both files."""
         for file_id in batch.result_files:
             async for line in result_lines(self.endpoint, f"/files/{quote(file_id, safe='')}/content"):
                 yield _parse_line(line, self.endpoint.label)
-
-    async def cancel(self, batch_id: str) -> None:
-        """Ask to run no more lines."""
-        await fetch_json(self.endpoint, ServerRequest("POST", f"/batches/{quote(batch_id, safe='')}/cancel"))
 
     async def delete(self, batch: ProviderBatch, uploaded: str) -> list[str]:
         """Delete the files; the batch itself, without prompts and answers, cannot be deleted."""
@@ -127,6 +99,10 @@ class OpenAiBatches:
             is_gone = isinstance(error, ProviderError) and error.status == 404
             return [] if is_gone else [f"the file {file_id}"]
         return []
+
+    def parse_batch(self, answer: dict[str, Any]) -> ProviderBatch:
+        """Return the state of a batch."""
+        return _parse_batch(answer)
 
 
 def _parse_batch(answer: dict[str, Any]) -> ProviderBatch:
