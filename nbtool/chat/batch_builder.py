@@ -16,7 +16,7 @@ from nbtool.chat.batch.continued_file import ContinuedFile
 from nbtool.chat.batch.earlier_maps.lost_turns import LostTurns
 from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
-from nbtool.chat.batch.remote import ChunkSource, HomeQuestions, HomeTurns, Sealed, find_engine
+from nbtool.chat.batch.remote import ChunkSource, HomeBudgets, HomeQuestions, HomeTurns, Sealed, find_engine
 from nbtool.chat.batch.sinks.answer_sink import as_sink
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
 from nbtool.chat.batch_maker import EMPTY, BatchMaker
@@ -159,14 +159,18 @@ class _Batches:
                 "prices": dict(maker.plan.prices),
             },
             send_key=maker.plan.send_key,
+            is_metered=bool(maker.budgets),
         )
 
     def _source(self, description: Sealed) -> ChunkSource:
         maker, approver = self.maker, self.maker.arguments["approver"]
         engine = find_engine(maker.plan.on)
         questions = HomeQuestions(engine, self._chat.approvals, approver) if approver else None
+        budgets = HomeBudgets(maker.budgets, self._chat.approvals, approver) if maker.budgets else None
         plugins, free_tools = self._chat.plugins, maker.free_tools
-        turns = HomeTurns(engine, maker.read, questions=questions, plugins=plugins, free_tools=free_tools)
+        turns = HomeTurns(
+            engine, maker.read, questions=questions, budgets=budgets, plugins=plugins, free_tools=free_tools
+        )
         return ChunkSource(
             engine, maker.plan, description, answer_chunk, turns, lambda: maker.key.chat_id, free_tools=free_tools
         )

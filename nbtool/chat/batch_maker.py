@@ -99,12 +99,13 @@ class BatchMaker:
             own.tools = Toolset("chat", [ExecutorTools(own.tools, self.plan.executor)])
         limit, mode = self.plan.budget(), recorder.mode_for(settings.replay if settings else None)
         if limit and mode.value != "only":  # without requests nothing is spent
-            _require_price(limit, own.model)
+            self._require_price(limit)
         if self.plan.prices:
             _check_names(self.plan.prices, own.model)
         if self.plan.batch:
             limit, self.settings = None, replace(self.settings, stream=False)  # it is applied before, to all lines
         own.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.plugins]
+        self.budgets = [one for one in own.plugins if isinstance(one, Budget)]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
         self.is_streamed = False
@@ -266,6 +267,14 @@ class BatchMaker:
         resume = Resume(latest.turn_id, with_undecided=True, with_new_answer=needs_new_answer(latest))
         settings = replace(settings, operation=resume)
         return compose_turn(fork, "", settings=settings, caller_thread=caller_thread, **self.arguments)
+
+    def _require_price(self, limit: Budget) -> None:
+        """Raise if nothing says what the model costs; of one whose key only workers have, they say it."""
+        try:
+            _require_price(limit, self.chat.model)
+        except MissingKey:
+            if self.plan.on is None:
+                raise
 
     @property
     def free_tools(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from nbtool.chat.batch.remote import (
     HomeApprover,
     HomeCheck,
     HomeLink,
+    HomeMeter,
     HomeWriter,
     PackedError,
     Sealed,
@@ -74,6 +75,7 @@ class _ChunkRun:
         self._writers: dict[str, HomeWriter] = {}
         self._keys = {one.index: key for one, key in chunk.prompts}
         self._free_tools: frozenset[str] = frozenset()
+        self._is_metered = False
         self._batch: Batch | None = None
 
     def run(self, description: Sealed) -> None:
@@ -92,7 +94,7 @@ class _ChunkRun:
             **received.arguments,
         )
         maker.chat.make_writer = self._make_writer
-        self._free_tools = maker.free_tools
+        self._free_tools, self._is_metered = maker.free_tools, received.is_metered
         continued = {key: unpack_versions(versions) for key, versions in chunk.continued.items()}
         versions = [version.of(version.function) for version in received.versions]
         try:
@@ -112,13 +114,16 @@ class _ChunkRun:
                 batch.wait()
 
     def _plugins_of(self, one: PromptItem) -> Sequence[object]:
-        return [self._checks[self._keys[one.index]]]
+        key = self._keys[one.index]
+        return [self._checks[key], *([HomeMeter(lambda: self._writers[key])] if self._is_metered else [])]
 
     def _make_writer(self, turn: Turn) -> HomeWriter:
         key = turn.cell_id
         if before := self._writers.get(key):  # of the turn that is repeated
             self._link.tell("event", key=key, turn_id=before.turn_id, events=before.take())
-        self._writers[key] = HomeWriter(self._link, self._checks[key], key, turn.turn_id, self._free_tools)
+        self._writers[key] = HomeWriter(
+            self._link, self._checks[key], key, turn.turn_id, self._free_tools, is_metered=self._is_metered
+        )
         return self._writers[key]
 
     def _send(self, answer: Answer) -> None:

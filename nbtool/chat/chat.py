@@ -363,7 +363,7 @@ class Chat(ChatBase):
         - `concurrency=8`: maximum prompts that run at the same time
         - `retries=3`: maximum retries of a request if the provider was busy, failed or was not reachable
         - `per_minute=None`: maximum requests to the provider in any minute, of all prompts together
-        - `tokens=None`, `usd=None`: the budget of all prompts together, not with `on`; answers received before are kept
+        - `tokens=None`, `usd=None`: the budget of all prompts together; answers received before are kept
         - `prices={}`: a `nbtool.plugins.Price` by model, for providers that do not report costs; also without `usd`
         - `tools=None`: replace the chat's own
         - `executor=None`: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`
@@ -374,15 +374,15 @@ class Chat(ChatBase):
         - `keep="turns"`: with "values", answers have no `turn`, only its id; of turns, the results of the latest calls
           are kept, up to `result_bytes` together
         - `on=None`: runs whole turns there: a Dask client, or a pool of processes
-        - `chunk=20`: prompts of one task there; their answers arrive together
+        - `chunk=20`: prompts of one task there
         - `send_key=False`: send the literal key of the chat there
         - `batch=None`: with "provider", hand the prompts over as batches of their provider, for prompts without tools
 
         With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
-        with the key that each worker finds. A prompt is sent again if its worker is lost, unless a call has started.
-        A map on a Dask client first takes from the journals of its workers what they did for a process that was killed.
-        What their gates ask is decided here, by the `approver`, which is not sent. Of `per_minute` each task has an
-        equal share, so fewer requests are sent while some have ended.
+        with the key that each worker finds. The journal, the budgets and the `approver` are here: no call starts there
+        before its start is written. If a worker of Dask is lost, its prompts are sent again, or go on from the results
+        of their calls, unless a call was running. Of `per_minute` each task has an equal share, so fewer requests are
+        sent while some have ended.
 
         With `batch="provider"` (OpenAI, Anthropic, Google) the provider answers within a day, mostly at half the price.
         A later map takes over a batch whose process has ended. Of `tokens` and `usd` each prompt takes an estimate

@@ -12,7 +12,7 @@ from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.model import Model
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import new_id
-from nbtool.plugins.budget import Budget
+from nbtool.plugins.budget import Budget, GivenPrices
 from nbtool.secret import Secret
 from nbtool.tools.approval import Policy
 from nbtool.tools.execution.worker_version import WorkerVersion
@@ -46,7 +46,8 @@ class ReceivedChat:
     """A chat on a worker, with the arguments of its map.
 
     `versions` are its functions that the worker has in modules of its own. If it `is_asked`, somebody at home decides
-    what its gates ask, unless an approval is remembered here and the approver at home `uses_remembered` ones.
+    what its gates ask, unless an approval is remembered here and the approver at home `uses_remembered` ones. If it
+    `is_metered`, home is asked before each request.
     """
 
     chat: ChatBase
@@ -54,16 +55,19 @@ class ReceivedChat:
     versions: Sequence[WorkerVersion] = ()
     is_asked: bool = False
     uses_remembered: bool = True
+    is_metered: bool = False
 
 
-def describe_chat(chat: ChatBase, tools: Toolset, arguments: Mapping[str, Any], *, send_key: bool) -> Sealed:
-    """Return the description of a chat, with the tools and arguments of its map.
+def describe_chat(
+    chat: ChatBase, tools: Toolset, arguments: Mapping[str, Any], *, send_key: bool, is_metered: bool = False
+) -> Sealed:
+    """Return the description of a chat, with the tools and arguments of its map; if it `is_metered`, budgets stay here.
 
     Raises:
         BadUsage: it has a literal key without `send_key`, or a part that cannot be sent.
     """
     _check_key(chat.model, send_key=send_key)
-    _check_sendable(chat, tools)
+    _check_sendable(tools)
     given = dict(arguments)
     approver = given.pop("approver")  # stays: what is asked comes home
     described = {
@@ -72,7 +76,8 @@ def describe_chat(chat: ChatBase, tools: Toolset, arguments: Mapping[str, Any], 
         "tools": tools,
         "exposed": {entry.name: chat.variables.value(entry.name) for entry in chat.exposed_variables()},
         "readable": [entry.name for entry in chat.exposed_variables() if entry.is_readable],
-        "plugins": list(chat.plugins),
+        "plugins": [sent for plugin in chat.plugins if (sent := _sent_plugin(plugin))],
+        "is_metered": is_metered,
         "options": dict(chat.options),
         "call_texts": dict(chat.call_texts),
         "result_bytes": chat.variables.max_bytes,
@@ -123,7 +128,14 @@ def receive_chat(sealed: Sealed) -> ReceivedChat:
     )
     arguments = {**sent["arguments"], **{name: sent[name] for name in ("as_", "settings")}}
     versions = [version for _, version in sent["versions"]]
-    return ReceivedChat(chat, arguments, versions, sent["is_asked"], sent["uses_remembered"])
+    return ReceivedChat(chat, arguments, versions, sent["is_asked"], sent["uses_remembered"], sent["is_metered"])
+
+
+def _sent_plugin(plugin: object) -> object | None:
+    """Return what takes the place of a plugin there: of a budget only its prices."""
+    if isinstance(plugin, Budget):
+        return GivenPrices(plugin.prices) if plugin.prices else None
+    return plugin
 
 
 def _versions_of(chat: ChatBase, tools: Toolset) -> list[tuple[str, WorkerVersion]]:
@@ -183,7 +195,7 @@ def _check_key(model: Model, *, send_key: bool) -> None:
         )
 
 
-def _check_sendable(chat: ChatBase, tools: Toolset) -> None:
+def _check_sendable(tools: Toolset) -> None:
     """Refuse what could be sent, but would not do there what it does here."""
     for name, tool in tools.tools().items():
         if tool.executor is not None:
@@ -191,11 +203,6 @@ def _check_sendable(chat: ChatBase, tools: Toolset) -> None:
                 f"The tool {name!r} has an executor, which is not sent to workers.",
                 fix="Remove executor= from it: with on= it runs on the worker anyway.",
             )
-    if any(isinstance(plugin, Budget) for plugin in chat.plugins):
-        raise BadUsage(
-            "A Budget counts in one process, so each worker could spend all of it.",
-            fix="Limit each turn: settings=TurnSettings(limits=Limits(tokens=…)).",
-        )
 
 
 def _check_sealed(sealed: Sealed, model: Model, *, send_key: bool) -> None:

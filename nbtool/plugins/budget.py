@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil, inf
 from typing import Annotated, Any, ClassVar
 
@@ -163,11 +164,12 @@ class Budget:
         if cost_of := given_cost_function(self.prices, turn.model, turn.provider):
             turn.meter.price_of = cost_of
 
-        async def release() -> None:
-            async with self._changed:
-                self._release(turn)
+        return partial(self.release, turn)
 
-        return release
+    async def release(self, turn: TurnContext) -> None:
+        """Count what a turn has used that is at its end, and let others use what was reserved for it."""
+        async with self._changed:
+            self._release(turn)
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Check the budget before a request, and ask for an approval once it is spent.
@@ -178,14 +180,16 @@ class Budget:
             LimitReached: it was not approved.
             BadUsage: the budget is in dollars, and the price of this model is unknown.
         """
-        turn = request.turn
+        await self.reserve(request.turn, text_size(request.prompt()))
+
+    async def reserve(self, turn: TurnContext, size: int) -> None:
+        """Do what is done before a request of so many characters; raises as `on_before_request`."""
         self._require_price_of(turn)
-        size = text_size(request.prompt())
         async with self._changed:
             self._release(turn)
             await self._changed.wait_for(lambda: not self._reserved or self._has_room(self._estimate(size, turn)))
             if reason := self._exceeded_reason():
-                decision = await self._ask_for_more(reason, request.turn)
+                decision = await self._ask_for_more(reason, turn)
                 if decision.verdict != "approved":
                     raise LimitReached(f"{reason} No further request was sent.", fix=self.fix or _way_on(decision))
                 self._raise_limit()
@@ -209,16 +213,17 @@ class Budget:
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Count a reply, and let the next request go; one of an earlier version of the turn took no request."""
-        if reply.turn.turn_id not in self._reserved:
+        await self.count(reply.turn, reply.reply.usage)
+
+    async def count(self, turn: TurnContext, usage: Usage) -> None:
+        """Count a reply of this usage, which the meter of its turn has counted."""
+        if turn.turn_id not in self._reserved:
             return
-        usage = reply.reply.usage
         self._largest_output = max(self._largest_output, usage.output_tokens, 1)
-        if not usage.total_tokens or (
-            self.usd is not None and self._cost_of(reply.turn.meter.replies[-1], reply.turn) is None
-        ):
+        if not usage.total_tokens or (self.usd is not None and self._cost_of(turn.meter.replies[-1], turn) is None):
             self._unpriced += 1
         async with self._changed:
-            self._release(reply.turn)
+            self._release(turn)
 
     def _estimate(self, size: int, turn: TurnContext) -> tuple[float, float]:
         """Return the tokens and the dollars that a request of so many characters may use, with the largest output."""

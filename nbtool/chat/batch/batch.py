@@ -300,7 +300,17 @@ class Batch:
     def _receive(self, answer: Answer) -> None:
         """Add an answer that comes from elsewhere."""
         self._usage += answer.turn.usage if answer.turn else Usage()
+        if answer.turn:
+            self._note_limit(answer.index, answer.turn, answer.error)
         self._add(answer)
+
+    def _note_limit(self, index: int, turn: Turn, error: BaseException | None) -> None:
+        """Send no further prompt once a limit of all is reached; one of a turn only concerns no other."""
+        if turn.status == "error" and isinstance(error, LimitReached) and not turn.end_reason:
+            self._stopped = self._stopped or LimitReached(
+                f"{error.message} The other prompts were not sent, or not finished.", fix=error.fix
+            )
+            self._limited.add(index)
 
     def _refuse_rest(self, reason: NbtoolError) -> None:
         self._stopped = self._stopped or reason
@@ -328,12 +338,7 @@ class Batch:
             if step not in ("send", "continue"):
                 break
             self._continued[one.index] = [turn, *earlier] if step == "continue" else earlier
-        is_own_limit = bool(turn.end_reason)  # a limit of this turn only: the others continue
-        if turn.status == "error" and isinstance(turn.error, LimitReached) and not is_own_limit:
-            self._stopped = self._stopped or LimitReached(
-                f"{turn.error.message} The other prompts were not sent, or not finished.", fix=turn.error.fix
-            )
-            self._limited.add(one.index)
+        self._note_limit(one.index, turn, turn.error)
         if turn.status != "completed":
             return self._answer(one, turn=turn, error=error_of(turn))
         return self._answer(one, turn=turn, value=self._driver.read(turn))

@@ -59,7 +59,7 @@ class MapSettings:
         keep: with "values", answers have no `turn`, only its id: about 1 KB of memory a prompt, not 13. With "turns",
             the results of the latest calls are kept, up to `result_bytes` of the chat together.
         on: runs whole turns there: a Dask client, or a pool of processes.
-        chunk: prompts of one task there; their answers arrive together.
+        chunk: prompts of one task there.
         send_key: send the literal key of the chat there; otherwise each worker finds its own, as a new `Chat` does.
         batch: "provider" hands the prompts over as batches of their provider (OpenAI, Anthropic, Google), which answers
             within a day, mostly at half the price. Only for prompts without tools.
@@ -105,21 +105,10 @@ class MapSettings:
         ):
             if not minimum <= value <= maximum:
                 raise BadUsage(f"{name}={value!r}: expected {minimum} to {maximum}, as a whole number.")
-        if self.on is not None:
-            self._check_remote()
+        if self.on is not None and self.executor is not None:
+            raise BadUsage("on= runs whole turns, tools included, elsewhere.", fix="Remove executor=.")
         if self.batch is not None:
             self._check_batch()
-
-    def _check_remote(self) -> None:
-        """Refuse what needs this process."""
-        if self.executor is not None:
-            raise BadUsage("on= runs whole turns, tools included, elsewhere.", fix="Remove executor=.")
-        if self.tokens is not None or self.usd is not None:
-            raise BadUsage(
-                "With on=, no budget of all prompts together can be kept: workers do not know each other's usage.",
-                fix="Limit each turn: `settings=TurnSettings(limits=Limits(tokens=…))`, or `cost=…`, of "
-                "nbtool.chat.turn_settings and nbtool.chain.limits.",
-            )
 
     def _check_batch(self) -> None:
         """Refuse what has no place where the provider runs all prompts by itself."""

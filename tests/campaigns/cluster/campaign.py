@@ -17,8 +17,11 @@ from nbtool import Chat
 from nbtool.chat.batch import Answer
 from nbtool.chat.batch.sinks.sqlite_sink import SqliteSink
 from nbtool.errors import WorkerLost
+from nbtool.plugins.budget import Budget
+from nbtool.tools.approval import Approved, Decision, Question
 from tests.campaigns.cluster.cluster import KillableCluster, start_provider, stop_process
 from tests.campaigns.cluster.effects import FILE, count_effects, create_file, record
+from tests.campaigns.cluster.provider import TOKENS
 
 STATED = "may be done"
 """What the error of a prompt says whose call may have run."""
@@ -36,6 +39,8 @@ class CampaignResult:
     unknown: int = 0
     effects: int = 0
     doubles: int = 0
+    approvals: int = 0
+    tokens: int = 0
     lost: int = 0
     seconds: float = 0.0
     cpu: float = 0.0
@@ -52,6 +57,8 @@ class CampaignResult:
             "stated as unknown": f"{self.unknown:,}",
             "effects": f"{self.effects:,}",
             "doubles": self.doubles,
+            "approvals": f"{self.approvals:,}",
+            "tokens": f"{self.tokens:,}",
             "lost": self.lost,
             "seconds": f"{self.seconds:,.0f}",
             "CPU seconds": f"{self.cpu:,.0f}",
@@ -95,6 +102,18 @@ class KillingSink(SqliteSink):
         self.violations += [f"the stored answer of row {row} is lost or changed" for row in changed]
 
 
+@dataclass
+class Person:
+    """Approves each call, and counts the approvals by row."""
+
+    approved: Counter[int] = field(default_factory=Counter)
+
+    def approve(self, question: Question) -> Decision:
+        """Approve a call."""
+        self.approved[question.arguments["n"]] += 1
+        return Approved()
+
+
 def run_campaign(folder: Path, prompts: int, kills: int, seed: str, *, compared: int) -> CampaignResult:
     """Run the campaign in a folder; the first `compared` answers are compared with those of one process."""
     began, choose = time.monotonic(), random.Random(seed)
@@ -103,11 +122,15 @@ def run_campaign(folder: Path, prompts: int, kills: int, seed: str, *, compared:
     environment = {**os.environ, FILE: str(effects), "NBTOOL_HOME": str(folder / "workers")}
     provider, url = start_provider(environment)
     try:
-        chat = Chat("tiny", base_url=url, tools=[record])
+        person = Person()
+        budget = Budget(tokens=1_000 * prompts)
+        chat = Chat("tiny", base_url=url, tools=[record], approver=person.approve, plugins=[budget])
         cluster = KillableCluster(folder, environment)
         sink = KillingSink(folder / "answers.sqlite", cluster, _plan(prompts, kills, choose), choose)
         _send_all(chat, sink, prompts)
         result.violations += sink.violations
+        approved = Counter(person.approved)
+        result.approvals, result.tokens = approved.total(), budget.spent.total_tokens
         expected = _answer_here(chat, folder, compared)
         tell(f"{compared:,} prompts were answered in this process")
     finally:
@@ -116,7 +139,12 @@ def run_campaign(folder: Path, prompts: int, kills: int, seed: str, *, compared:
     result.kills = sink.done
     for _, kind in sink.left:  # nobody was there to be killed at that moment, nor with a later answer
         tell(f"did not kill the {kind}: the answers were all there")
-    _check(result, sink.path, count_effects(effects), expected)
+    effects_of = count_effects(effects)
+    _check(result, sink.path, effects_of, expected)
+    unasked = [row for row in effects_of if not approved[row]]
+    result.violations += [f"the effect of row {row} happened, and nobody had approved it" for row in unasked]
+    if result.tokens < 2 * TOKENS * result.answered:
+        result.violations.append(f"the budget counted {result.tokens} tokens for {result.answered} answers")
     result.seconds = time.monotonic() - began
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     result.cpu = sum(one.ru_utime + one.ru_stime for one in usages)

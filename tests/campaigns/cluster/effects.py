@@ -16,9 +16,9 @@ TOOL = "record"
 BUSY_SECONDS = 60.0
 
 
-@tool(run="auto")
+@tool
 def record(n: int) -> str:
-    """Record a number."""
+    """Record a number, if that is approved."""
     # committed when this returns, and not lost with the process: only a machine that fails would lose it
     _connect(os.environ[FILE]).execute("INSERT INTO effects VALUES (?)", (n,))
     return f"recorded {n}"

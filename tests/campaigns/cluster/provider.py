@@ -2,7 +2,8 @@
 
     python -m tests.campaigns.cluster.provider        prints `PORT <n>` and serves until it is stopped
 
-A prompt `pN` gets a call of `record` with n=N; the request with its result gets the text `pN: ` and the result.
+A prompt `pN` gets a call of `record` with n=N; the request with its result gets the text `pN: ` and the result. Each
+reply used `TOKENS` tokens.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from typing import Any
 from benchmarks.server import HEAD, Connection
 from tests.campaigns.cluster.effects import TOOL
 from tests.chaos import DONE, event, finish, text
+
+TOKENS = 10
+
+USED = event({"choices": [], "usage": {"prompt_tokens": TOKENS, "completion_tokens": 0}})
 
 
 class PromptConnection(Connection):
@@ -30,10 +35,10 @@ def reply_to(messages: Sequence[dict[str, Any]]) -> list[bytes]:
     prompt = next(message["content"] for message in reversed(messages) if message["role"] == "user")
     prompt = str(prompt).partition("\n")[0]
     if messages[-1]["role"] == "tool":
-        return [text(f"{prompt}: {messages[-1]['content']}"), finish(), DONE]
+        return [text(f"{prompt}: {messages[-1]['content']}"), finish(), USED, DONE]
     function = {"name": TOOL, "arguments": json.dumps({"n": int(prompt[1:])})}
     delta = {"tool_calls": [{"index": 0, "id": f"call_{prompt}", "function": function}]}
-    return [event({"choices": [{"delta": delta}]}), finish("tool_calls"), DONE]
+    return [event({"choices": [{"delta": delta}]}), finish("tool_calls"), USED, DONE]
 
 
 async def main() -> None:

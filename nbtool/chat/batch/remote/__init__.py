@@ -13,6 +13,8 @@ asked_question.py   a question on its way home, and its decision on the way back
 home_questions.py   at home: ask what workers ask
 lost_worker.py      the errors of prompts whose worker was lost
 home_link.py        on a worker: the channel home; without it no call starts
+home_budgets.py     at home: the budgets that the turns of workers use
+home_meter.py       on a worker: ask home before a request whether they have room for it
 home_writer.py      on a worker: send the events of a turn home, and wait there before a call starts
 home_approver.py    on a worker: the approver that asks at home
 
@@ -25,7 +27,9 @@ from nbtool.chat.batch.remote.chunk import Chunk
 from nbtool.chat.batch.remote.chunk_source import ChunkSource
 from nbtool.chat.batch.remote.engine import WorkerLine, find_engine
 from nbtool.chat.batch.remote.home_approver import HomeApprover
+from nbtool.chat.batch.remote.home_budgets import HomeBudgets
 from nbtool.chat.batch.remote.home_link import HomeCheck, HomeLink
+from nbtool.chat.batch.remote.home_meter import HomeMeter
 from nbtool.chat.batch.remote.home_questions import HomeQuestions
 from nbtool.chat.batch.remote.home_turns import HomeTurns
 from nbtool.chat.batch.remote.home_writer import HomeWriter
@@ -36,8 +40,10 @@ __all__ = [
     "Chunk",
     "ChunkSource",
     "HomeApprover",
+    "HomeBudgets",
     "HomeCheck",
     "HomeLink",
+    "HomeMeter",
     "HomeQuestions",
     "HomeTurns",
     "HomeWriter",

@@ -7,7 +7,7 @@ lost. What such a run still does is written all the same, and its answer is take
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,15 +17,26 @@ from pydantic_core import to_json
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.remote.engine import WorkerEngine
+from nbtool.chat.batch.remote.home_budgets import HomeBudgets
+from nbtool.chat.batch.remote.home_link import NO_HOME
 from nbtool.chat.batch.remote.home_questions import NO_DECISION, HomeQuestions
 from nbtool.chat.batch.remote.lost_worker import lost_before_calls
-from nbtool.chat.batch.remote.packed_error import unpack_error
+from nbtool.chat.batch.remote.packed_error import pack_error, unpack_error
 from nbtool.chat.batch.remote.worker_message import CLOSED, NO, STOP, YES, WorkerMessage, WorkerPlace, read_message
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.turn import Turn
-from nbtool.errors import NbtoolError, UnreadableEvent
-from nbtool.events import CallReady, CallStarted, Event, TextDelta, ThinkingDelta, TurnStarted
+from nbtool.errors import Cancelled, NbtoolError, UnreadableEvent
+from nbtool.events import (
+    CallReady,
+    CallStarted,
+    Event,
+    ReplyFinished,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    TurnStarted,
+)
 from nbtool.threads.loop import background_loop
 
 CLOSE_SECONDS = 2.0
@@ -87,11 +98,14 @@ class HomeTurns:
         read: Callable[[Turn], Any],
         *,
         questions: HomeQuestions | None = None,
+        budgets: HomeBudgets | None = None,
         plugins: Sequence[object] = (),
         free_tools: Collection[str] = (),
     ) -> None:
         self._engine, self._read = engine, read
         self._questions, self._plugins, self._free_tools = questions, plugins, free_tools
+        self._budgets = budgets
+        self._budget_tasks: set[asyncio.Task[None]] = set()
         self._chat_id = ""
         self._port: AnswerPort | None = None
         self._prompts: dict[str, SentPrompt] = {}
@@ -105,6 +119,8 @@ class HomeTurns:
     def open(self, chat_id: str, port: AnswerPort) -> None:
         """Begin to take what workers say; their turns are journalled under this chat."""
         self._chat_id, self._port = chat_id, port
+        if self._budgets:
+            self._budgets.caller_thread = port.caller_thread
         if self._questions:
             self._questions.open(port.caller_thread)
 
@@ -112,6 +128,8 @@ class HomeTurns:
         """Take nothing more, once what was said is written and answered."""
         if self._questions:
             await self._questions.close()
+        for task in self._budget_tasks:  # one may wait for a person
+            task.cancel()
         await self._settle()
         self._port, self._chunks = None, {}
         for place in self._places.values():  # of runs that were given up
@@ -141,6 +159,8 @@ class HomeTurns:
         """Let nothing of a chunk start any more; return its prompts without an answer."""
         sent = self._chunks.pop(chunk_id, ())
         await self._settle()
+        for one in sent:
+            self._end_turns(one)
         return [one for one in sent if not one.is_answered]
 
     async def _settle(self) -> None:
@@ -165,7 +185,7 @@ class HomeTurns:
             case "withdraw":
                 if self._questions:
                     self._questions.withdraw(message.asking)
-            case "event" | "may_start" | "answer":
+            case "event" | "may_start" | "may_send" | "answer":
                 self._take_events(message, place)
 
     def _begin(self, message: WorkerMessage, place: WorkerPlace) -> list[str]:
@@ -177,6 +197,7 @@ class HomeTurns:
             return []
         given = [one for one in self._chunks[message.text] if not (one.is_answered or one.has_acted)]
         for one in given:
+            self._end_turns(one)
             self._places.pop(one.run, None)
             one.run = message.run
         self._places[message.run] = place
@@ -185,8 +206,8 @@ class HomeTurns:
     def _take_events(self, message: WorkerMessage, place: WorkerPlace) -> None:
         prompt = self._prompts.get(message.key)
         if prompt is None or prompt.is_answered or self._port is None:
-            if message.asking:
-                self._reply(place, message.asking, NO)
+            if message.asking:  # nothing more of this prompt is sent
+                self._reply(place, message.asking, NO if message.kind != "may_send" else _pack(Cancelled(NO_HOME)))
             return
         try:
             events = message.load_events()
@@ -210,6 +231,8 @@ class HomeTurns:
         turn.log += events
         prompt.names |= {event.call_id: event.name for event in events if isinstance(event, CallReady)}
         started = [event for event in events if isinstance(event, CallStarted)]
+        if self._budgets:
+            self._meter(self._budgets, message.turn_id, events)
         acted = [event for event in started if prompt.names.get(event.call_id) not in self._free_tools]
         prompt.has_acted = prompt.has_acted or bool(acted)
         written = asyncio.get_running_loop().create_future()
@@ -240,11 +263,44 @@ class HomeTurns:
         *,
         may_start: bool = False,
     ) -> None:
-        if message.asking:
+        if message.kind == "may_send":
+            self._begin_task(self._allow_request(message, place, prompt))
+        elif message.asking:
             is_done = (may_start or message.kind != "may_start") and not error
             self._reply(place, message.asking, YES if is_done else NO)
         elif message.kind == "answer":
             self._add_answer(message, prompt, error if isinstance(error, UnreadableEvent) else None)
+
+    def _meter(self, budgets: HomeBudgets, turn_id: str, events: Sequence[Event]) -> None:
+        for event in events:
+            if isinstance(event, ReplyFinished):
+                self._begin_task(budgets.count(turn_id, event.usage))
+            elif isinstance(event, TurnEnded):
+                self._begin_task(budgets.end(turn_id))
+
+    def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._budget_tasks.add(task)
+        task.add_done_callback(self._budget_tasks.discard)
+
+    def _end_turns(self, prompt: SentPrompt) -> None:
+        """Release what budgets have reserved for turns that go on no more."""
+        if self._budgets:
+            for turn_id in prompt.turns:
+                self._begin_task(self._budgets.end(turn_id))
+
+    async def _allow_request(self, message: WorkerMessage, place: WorkerPlace, prompt: SentPrompt) -> None:
+        """Answer whether a request may be sent: with nothing, or with the error of a budget."""
+        turn = prompt.turns.get(message.turn_id)
+        error: NbtoolError | None = None
+        if self._budgets and turn:
+
+            async def emit(event: Event) -> None:
+                turn.log.append(event)
+                await turn.writer.write(event)
+
+            error = await self._budgets.may_send(message.turn_id, message.text, emit)
+        self._reply(place, message.asking, _pack(error) if error else "")
 
     def _add_answer(self, message: WorkerMessage, prompt: SentPrompt, problem: BaseException | None) -> None:
         is_late = message.run != prompt.run
@@ -285,6 +341,10 @@ class HomeTurns:
                     await asyncio.to_thread(self._engine.answer, place, answers)
         finally:
             self._replying.pop(place, None)
+
+
+def _pack(error: NbtoolError) -> str:
+    return to_json(pack_error(error)).decode()
 
 
 def _keep(turn: _RemoteTurn, delta: TextDelta | ThinkingDelta) -> bool:

@@ -19,7 +19,6 @@ from nbtool.chat.batch.remote import pack_error, seal
 from nbtool.chat.batch.remote.packed_error import unpack_error
 from nbtool.chat.chat_description import receive_chat
 from nbtool.errors import BadUsage, EnvFileNotAllowed, NbtoolError, PolicyRefused, RateLimited, WorkerLost
-from nbtool.plugins.budget import Budget
 from nbtool.secret import Secret
 from nbtool.testing import ScriptedWire
 from tests.chaos import Received, serve_by
@@ -154,10 +153,6 @@ def test_what_cannot_travel_is_refused_by_name_before_anything_is_sent(spy: Spy)
     refused("The variable lock cannot be sent to workers", spy, exposed)
     refused("The model's wire cannot be sent", spy, Chat(wire=ScriptedWire([])))
     refused("comes from a function", spy, Chat("tiny", base_url="http://127.0.0.1:9", api_key=lambda: KEY))
-    refused(
-        "A Budget counts in one process", spy, Chat("tiny", base_url="http://127.0.0.1:9", plugins=[Budget(tokens=9)])
-    )
-    refused("no budget of all prompts", spy, Chat("tiny", base_url="http://127.0.0.1:9"), tokens=100)
 
 
 def test_no_secret_travels_inside_a_tool_or_an_object(spy: Spy, monkeypatch: pytest.MonkeyPatch) -> None:

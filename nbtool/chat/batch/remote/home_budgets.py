@@ -1,0 +1,118 @@
+"""At home: the budgets that the turns of workers use, and what they have used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nbtool.chain.cancel_signal import CancelSignal
+from nbtool.chain.hooks import TurnContext
+from nbtool.chain.limits import Limits
+from nbtool.chain.usage_meter import Meter
+from nbtool.errors import NbtoolError
+from nbtool.events import Emit
+from nbtool.messages import Usage, user
+from nbtool.plugins.budget import Budget
+from nbtool.threads.caller_thread import CallerThread
+from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction
+from nbtool.tools.calls.runtime import ToolRuntime
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.variables.store import Variables
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """What a budget asks of a request: its characters and its model, and its dollars per million tokens, if known."""
+
+    size: int
+    model: str
+    provider: str = ""
+    abilities: list[str] = field(default_factory=list)
+    rates: tuple[float, float] | None = None
+
+    def estimate(self, usage: Usage) -> float:
+        """Return what so many tokens cost."""
+        input_rate, output_rate = self.rates or (0.0, 0.0)
+        return (usage.input_tokens * input_rate + usage.output_tokens * output_rate) / MILLION
+
+
+@dataclass(slots=True)
+class _MeteredTurn:
+    """A turn of a worker as its budgets see it; its messages are taken one after another."""
+
+    context: TurnContext
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(slots=True)
+class HomeBudgets:
+    """Applies the budgets of a map and its chat to turns on workers, as a turn here does by itself."""
+
+    budgets: Sequence[Budget]
+    approvals: ApprovalQueue
+    approver: Approver | AskFunction | None
+    caller_thread: CallerThread = field(default_factory=CallerThread)
+    _turns: dict[str, _MeteredTurn] = field(default_factory=dict)
+
+    async def may_send(self, turn_id: str, text: str, emit: Emit) -> NbtoolError | None:
+        """Return why a request may not be sent; None if it may. A budget may ask a person first."""
+        try:
+            request = _adapter().validate_json(text, strict=False)
+        except (ValueError, RecursionError):
+            return NbtoolError("What the worker sent says nothing of a request.")
+        turn = self._turns.get(turn_id) or self._begin(turn_id, request, emit)
+        async with turn.lock:
+            turn.context.abilities = frozenset(request.abilities)
+            turn.context.meter.estimate_of = request.estimate if request.rates else None
+            try:
+                for budget in self.budgets:
+                    await budget.reserve(turn.context, request.size)
+            except NbtoolError as error:
+                return error
+        return None
+
+    async def count(self, turn_id: str, usage: Usage) -> None:
+        """Count a reply."""
+        if turn := self._turns.get(turn_id):
+            async with turn.lock:
+                turn.context.meter.add(usage)
+                for budget in self.budgets:
+                    await budget.count(turn.context, usage)
+
+    async def end(self, turn_id: str) -> None:
+        """Release what is reserved for a turn that has ended, or whose worker was lost."""
+        if turn := self._turns.pop(turn_id, None):
+            for budget in self.budgets:
+                await budget.release(turn.context)
+
+    def _begin(self, turn_id: str, request: SentRequest, emit: Emit) -> _MeteredTurn:
+        limits = Limits()
+        service = ToolRuntime(
+            Toolset("none", []),
+            Variables(),
+            emit,
+            approvals=self.approvals,
+            approver=self.approver,
+            caller_thread=self.caller_thread,
+        )
+        context = TurnContext(turn_id, user(""), (), limits, emit, CancelSignal(), Meter(limits), approvals=service)
+        context.model, context.provider = request.model, request.provider
+        for budget in self.budgets:
+            budget.on_turn_start(context)
+        self._turns[turn_id] = turn = _MeteredTurn(context)
+        return turn
+
+
+@cache
+def _adapter() -> TypeAdapter[SentRequest]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - only where a worker asks
+
+    return TypeAdapter(SentRequest)
