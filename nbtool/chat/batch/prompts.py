@@ -160,14 +160,12 @@ def _from_row(index: int, row: Any, pieces: Pieces) -> PromptItem:
     if not isinstance(row, Mapping):
         column = next((shorten(name, MAX_NAME) for _, name in pieces if name is not None), "")
         fix = f"Pass dicts: [{{{column!r}: value}} for value in rows]."
-        return PromptItem(index, index, problem=BadUsage(f"Row {index} is {type_of(row)}, not a dict.", fix=fix))
+        return PromptItem(index, index, problem=BadUsage(f"This row is {type_of(row)}, not a dict.", fix=fix))
     missing = next((name for _, name in pieces if name is not None and name not in row), None)
     if missing is not None:
         return PromptItem(index, index, problem=_no_key(missing, row, pieces))
     if empty := [name for _, name in pieces if name is not None and _is_missing(row[name])]:
-        return PromptItem(
-            index, index, problem=BadUsage(f"Row {index} has no value for {shorten(empty[0], MAX_NAME)!r}.")
-        )
+        return PromptItem(index, index, problem=BadUsage(f"This row has no value for {shorten(empty[0], MAX_NAME)!r}."))
     return PromptItem(index, index, "".join(f"{text}{'' if name is None else row[name]}" for text, name in pieces))
 
 

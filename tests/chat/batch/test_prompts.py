@@ -75,14 +75,14 @@ def test_a_row_without_a_value_is_not_asked(missing: Any) -> None:
 
     prompt, problem = prompts("Say {text}", rows)
     assert prompt == "Say a"
-    assert all(part in problem for part in ("Row 1", "'text'"))
+    assert all(part in problem for part in ("This row", "'text'"))
 
 
 def test_a_row_that_does_not_fit_is_a_problem_of_its_own() -> None:
     fits, other, number = prompts("{a}", [{"a": 1}, {"b": 1}, 3])
     assert fits == "1"
     assert all(part in other for part in ("'a'", "Columns: b."))
-    assert all(part in number for part in ("Row 2", "an int", "[{'a': value} for value in rows]"))
+    assert all(part in number for part in ("This row", "an int", "[{'a': value} for value in rows]"))
     text, pair, nothing = prompts(["a", (3,), None])
     assert text == "a"
     assert all(part in pair for part in ("Prompt 1", "a tuple"))

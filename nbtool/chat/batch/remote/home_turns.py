@@ -105,7 +105,7 @@ class HomeTurns:
         self._engine, self._read = engine, read
         self._questions, self._plugins, self._free_tools = questions, plugins, free_tools
         self._budgets = budgets
-        self._budget_tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._chat_id = ""
         self._port: AnswerPort | None = None
         self._prompts: dict[str, SentPrompt] = {}
@@ -128,9 +128,9 @@ class HomeTurns:
         """Take nothing more, once what was said is written and answered."""
         if self._questions:
             await self._questions.close()
-        for task in self._budget_tasks:  # one may wait for a person
-            task.cancel()
         await self._settle()
+        for task in self._tasks:  # one may wait for a person
+            task.cancel()
         self._port, self._chunks = None, {}
         for place in self._places.values():  # of runs that were given up
             self._reply(place, STOP, CLOSED)
@@ -249,10 +249,17 @@ class HomeTurns:
         try:
             if lasting:
                 turn.writer.begin_write(lasting, end)
-            else:
-                end(None)
+            else:  # after what was sent before: the answer that reached a limit says why others were not sent
+                self._begin_task(self._end_after(tuple(self._writes - {written}), end))
         except Exception as error:  # noqa: BLE001 - what cannot be written does not start
             end(error)
+
+    async def _end_after(
+        self, writes: Sequence[asyncio.Future[None]], end: Callable[[BaseException | None], None]
+    ) -> None:
+        if writes:
+            await asyncio.wait(writes)
+        end(None)
 
     def _end_message(
         self,
@@ -280,8 +287,8 @@ class HomeTurns:
 
     def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
-        self._budget_tasks.add(task)
-        task.add_done_callback(self._budget_tasks.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _end_turns(self, prompt: SentPrompt) -> None:
         """Release what budgets have reserved for turns that go on no more."""

@@ -57,6 +57,15 @@ def test_all_workers_use_one_budget_and_the_rest_is_not_sent(pool: ProcessPoolEx
     assert "200 tokens" in str(batch.stop_reason)
 
 
+def test_prompts_that_a_worker_did_not_send_because_of_a_limit_count_as_unanswered(threads: Executor) -> None:
+    with serve_by(use_tokens(60)) as server:
+        batch = Chat("tiny", base_url=server.url).map(PROMPTS, on=threads, concurrency=1, chunk=12, tokens=50)
+
+    unsent = [one for one in batch.errors if batch.is_unsent(one)]
+    assert (len(unsent), len(batch.errors)) == (11, 11)
+    assert [one.error is batch.stop_reason for one in batch.errors[1:]] == [True] * 10
+
+
 def test_a_budget_of_dollars_counts_by_the_prices_that_are_given(threads: Executor) -> None:
     with serve_by(use_tokens(1_000_000)) as server:
         chat = Chat("tiny", base_url=server.url)
