@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from copy import copy
 from queue import SimpleQueue
 from typing import Any
 
@@ -28,7 +29,7 @@ class HomeLink:
 
     def __init__(self, line: WorkerLine) -> None:
         self.run = new_id("run")
-        self._line = line
+        self._line = copy(line)  # a task that runs twice in one process has two
         self._outbox: SimpleQueue[str | None] = SimpleQueue()
         self._waiting: dict[str, Future[str]] = {}
         self._lock = threading.Lock()

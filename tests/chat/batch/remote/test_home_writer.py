@@ -44,6 +44,9 @@ class Line:
     def close(self) -> None:
         """Do nothing."""
 
+    def __copy__(self) -> Line:
+        return self
+
 
 def run_turn(line: Line, ran: list[int], *, free: Sequence[str] = ()) -> Turn:
     """Run a turn with two calls in one round, then a reply if they may run."""
