@@ -20,7 +20,7 @@ from nbtool.wire.transport.retry import RetryPolicy
 from tests.chaos import Received, Step, event, finish, head, serve, serve_by, serve_each, text, whole
 from tests.chat.batch.remote import far_tools
 from tests.chat.batch.remote.far_tools import prompt_of, result_in
-from tests.chat.batch.test_shared_backoff import TestClock
+from tests.chat.batch.test_shared_backoff import BackoffClock
 
 OK = (head(), text("Done."), finish())
 BUSY = (whole(429, {"error": {"message": "slow down"}}, retry_after="0"),)
@@ -193,7 +193,7 @@ def test_every_request_counts_for_the_limit_of_a_minute() -> None:
         "Twice a number."
         return 2 * n
 
-    clock = TestClock()
+    clock = BackoffClock()
 
     def respond(request: Received) -> Sequence[Step]:
         return FAILED if not server.requests else asks_for_double(request)

@@ -5,7 +5,6 @@ The provider counts by the clock of the test, which passes only while a map wait
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch_maker import BatchMaker
 from nbtool.wire.endpoints.model_endpoint import make_endpoint
 from nbtool.wire.framing.rate_limits import RateLimit
+from tests.chat.batch.sleeping_clock import SleepingClock
 from tests.contract.dialects import Answer, encode
 from tests.contract.simulator import Body, Provider, Refusal, Request, simulate
 
@@ -29,26 +29,11 @@ MINUTES = 10
 """About as many minutes the requests of a test take."""
 
 
-class Clock:
-    """A time that passes only while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        until = self.now + seconds
-        await asyncio.sleep(0)
-        self.now = max(self.now, until)
-
-
 @dataclass
 class Quota:
     """Requests and tokens that a provider allows: filled continuously, or whole again at the end of each `window`."""
 
-    clock: Clock
+    clock: SleepingClock
     requests: float
     tokens: float
     dialect: str = "chat"
@@ -145,7 +130,7 @@ QUOTAS = {
 def test_no_request_is_refused_after_the_first_answers_and_the_rate_is_used(
     model: Provider, requests: float, tokens: float, window: float
 ) -> None:
-    quota = Quota(Clock(), requests, tokens, window=window)
+    quota = Quota(SleepingClock(), requests, tokens, window=window)
     count = MINUTES * int(min(requests, tokens / 120))
     prompts = [f"prompt {number}: {'word ' * (20 + number % 40)}" for number in range(count)]
 
@@ -174,7 +159,7 @@ def test_the_limits_of_few_connections_are_held() -> None:
 
 
 def test_answers_without_headers_and_requests_without_answers_change_nothing_for_long() -> None:
-    clock = Clock()
+    clock = SleepingClock()
     limiter = RateLimiter(clock=clock)
     number = limiter.admit(Cost())
     limiter.report(number, {"requests": RateLimit(2, 0, 30.0)})
@@ -189,7 +174,7 @@ def test_answers_without_headers_and_requests_without_answers_change_nothing_for
 
 
 def test_a_request_beyond_the_limit_is_sent_when_that_is_whole() -> None:
-    clock = Clock()
+    clock = SleepingClock()
     limiter = RateLimiter(clock=clock)
     limiter.report(limiter.admit(Cost()), {"tokens": RateLimit(100, 50, 30.0)})
 
@@ -197,7 +182,7 @@ def test_a_request_beyond_the_limit_is_sent_when_that_is_whole() -> None:
 
 
 def test_the_answer_to_an_earlier_request_counts_only_if_less_is_left() -> None:
-    limiter = RateLimiter(clock=Clock())
+    limiter = RateLimiter(clock=SleepingClock())
     first, second = limiter.admit(Cost()), limiter.admit(Cost())
     limiter.report(second, {"requests": RateLimit(10, 5, 30.0)})
     limiter.report(first, {"requests": RateLimit(10, 6, 30.0)})

@@ -17,29 +17,17 @@ from nbtool.errors import (
     ServerOverloaded,
     TimedOut,
 )
+from tests.chat.batch.sleeping_clock import SleepingClock
 
 
-class TestClock:
-    """A time that passes only while somebody sleeps."""
-
-    __test__ = False
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        until = self.now + seconds
-        await asyncio.sleep(0)
-        self.now = max(self.now, until)
+class BackoffClock(SleepingClock):
+    """The clock of back-offs."""
 
     def backoff(self, per_minute: float | None = None) -> SharedBackoff:
         return SharedBackoff(per_minute, clock=self, sleep=self.sleep)
 
 
-def sent_at(clock: TestClock, *backoffs: SharedBackoff) -> list[float]:
+def sent_at(clock: BackoffClock, *backoffs: SharedBackoff) -> list[float]:
     """Send one request with each, all at once, and return the seconds until each was allowed."""
     start, sent = clock.now, list[float]()
 
@@ -68,7 +56,7 @@ def sent_at(clock: TestClock, *backoffs: SharedBackoff) -> list[float]:
     ],
 )
 def test_all_requests_wait_for_a_provider_that_is_busy_or_not_there(error: NbtoolError) -> None:
-    clock = TestClock()
+    clock = BackoffClock()
     backoff = clock.backoff()
     delay = backoff.delay_after(error, 1)
 
@@ -88,14 +76,14 @@ def test_all_requests_wait_for_a_provider_that_is_busy_or_not_there(error: Nbtoo
     ],
 )
 def test_one_request_that_fails_delays_no_other(error: NbtoolError) -> None:
-    backoff = TestClock().backoff()
+    backoff = BackoffClock().backoff()
 
     assert backoff.delay_after(error, 1)
     assert backoff.remaining == 0
 
 
 def test_a_delay_that_is_too_long_is_not_waited_for() -> None:
-    backoff = TestClock().backoff()
+    backoff = BackoffClock().backoff()
 
     assert backoff.delay_after(RateLimited("wait", status=429, retry_after=MAX_WAIT_SECONDS + 1), 1) is None
     assert backoff.remaining == 0
@@ -103,28 +91,28 @@ def test_a_delay_that_is_too_long_is_not_waited_for() -> None:
 
 @pytest.mark.parametrize("limit", [0, 2])
 def test_the_other_prompts_wait_also_when_one_gives_up(limit: int) -> None:
-    backoff, busy = TestClock().backoff(), RateLimited("wait", status=429, retry_after=2.0)
+    backoff, busy = BackoffClock().backoff(), RateLimited("wait", status=429, retry_after=2.0)
 
     assert PromptRetries(backoff, limit).delay_after(busy, limit + 1) is None
     assert backoff.remaining == pytest.approx(2.0)
 
 
 def test_the_other_prompts_wait_also_for_an_endpoint_of_the_user() -> None:
-    backoff = TestClock().backoff()
+    backoff = BackoffClock().backoff()
 
     assert not PromptRetries(backoff, 0).may_repeat_turn(RateLimited("wait", status=429, retry_after=2.0))
     assert backoff.remaining == pytest.approx(2.0)
 
 
 def test_requests_are_spread_over_the_minute() -> None:
-    clock = TestClock()
+    clock = BackoffClock()
     backoff = clock.backoff(per_minute=3)
 
     assert sent_at(clock, *[backoff] * 7) == [0, 20, 40, 60, 80, 100, 120]
 
 
 def test_they_are_spread_after_a_delay_of_all_too() -> None:
-    clock = TestClock()
+    clock = BackoffClock()
     backoff = clock.backoff(per_minute=2)
     backoff.pause(100)
 
@@ -132,7 +120,7 @@ def test_they_are_spread_after_a_delay_of_all_too() -> None:
 
 
 def test_a_request_that_is_cancelled_while_it_waits_takes_no_place() -> None:
-    clock, slept = TestClock(), asyncio.Event()
+    clock, slept = BackoffClock(), asyncio.Event()
     wake = asyncio.Event()
 
     async def sleep(seconds: float) -> None:
@@ -155,7 +143,7 @@ def test_a_request_that_is_cancelled_while_it_waits_takes_no_place() -> None:
 
 
 def test_the_chunks_of_a_worker_share_its_delays_and_have_a_rate_each() -> None:
-    clock = TestClock()
+    clock = BackoffClock()
     of_worker = clock.backoff()
     first, second = of_worker.for_chunk(2), of_worker.for_chunk(2)
 
@@ -165,7 +153,7 @@ def test_the_chunks_of_a_worker_share_its_delays_and_have_a_rate_each() -> None:
 
 
 def test_a_chunk_without_a_limit_does_not_wait() -> None:
-    clock = TestClock()
+    clock = BackoffClock()
     chunk = clock.backoff().for_chunk(None)
 
     assert sent_at(clock, chunk, chunk) == [0, 0]
