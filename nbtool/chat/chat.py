@@ -405,11 +405,11 @@ class Chat(ChatBase):
             chat.map_into("kind.sqlite", "Is this review kind? {text}", reader, as_=bool)
 
         `sink` is the path of an SQLite, `.parquet` or `.arrow` file, whose rows with an answer are not sent again; or a
-        function that gets lists of answers. Other answers are reused from the journal, as in `start_map`. `prompts`
-        or `rows` can be anything that yields them, or frames of them; the rows of a Dask frame, a Polars query, a
-        cursor, or a Parquet or Arrow file are read a part at a time. Takes the arguments of `start_map`. At most 1,000
-        prompts, or 32 MiB of them, are read ahead; the results of calls are dropped when an answer is written, so that
-        a function that needs them uses them at once.
+        function that gets lists of answers, or an object with the methods of `nbtool.chat.batch.AnswerSink`. Other
+        answers are reused from the journal, as in `start_map`. `prompts` or `rows` can be anything that yields them, or
+        frames of them; the rows of a Dask frame, a Polars query, a cursor, or a Parquet or Arrow file are read a part
+        at a time. Takes the arguments of `start_map`. At most 1,000 prompts, or 32 MiB of them, are read ahead; the
+        results of calls are dropped when an answer is written, so that a function that needs them uses them at once.
 
         A file has the columns `row` (the number of the prompt, from 0), `value` (a text as it is, any other value as
         JSON), `error` (why a prompt has no value) and `turn_id` (for `%chat show`). A Parquet or Arrow file is written

@@ -153,6 +153,47 @@ def test_answers_can_be_given_to_a_function(model: Provider) -> None:
     assert sorted(answer.index for answer in received) == [0, 1, 2, 3]
 
 
+class Table:
+    """A sink of a person's own: the answers of a database, by row."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Any] = {}
+        self.inputs, self.is_open = "", False
+
+    def open(self, inputs: str) -> None:
+        """Refuse another map than the first one."""
+        self.inputs, self.is_open = self.inputs or inputs, True
+        if self.inputs != inputs:
+            raise BadUsage("These are the answers of another map.")
+
+    def unanswered(self, items: Any) -> Any:
+        """Return the prompts without a row."""
+        return [item for item in items if item.index not in self.rows]
+
+    def write(self, answers: Any) -> None:
+        """Store what was answered."""
+        self.rows |= {answer.index: answer.value for answer in answers if answer.error is None}
+
+    def close(self) -> None:
+        """Close the table."""
+        self.is_open = False
+
+
+@pytest.mark.feature(FILE_FEATURE)
+def test_answers_can_be_given_to_a_table_of_a_persons_own_which_later_maps_continue(model: Provider) -> None:
+    model.always(echo)
+    table = Table()
+    model.chat().map_into(table, "Is it kind? {text}", ROWS[:2], progress=False)
+
+    totals = model.chat().map_into(table, "Is it kind? {text}", ROWS, progress=False)
+
+    assert (totals.answered, totals.answered_before, len(model.requests)) == (2, 2, 4)
+    assert table.rows == {n: f"answer {n}" for n in range(4)}
+    assert not table.is_open
+    with pytest.raises(BadUsage, match="another map"):
+        model.chat(system="Be brief.").map_into(table, "Is it kind? {text}", ROWS, progress=False)
+
+
 def test_equal_prompts_in_one_map_are_sent_each(model: Provider) -> None:
     model.say("One.", "Two.")
 
