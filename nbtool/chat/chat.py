@@ -21,6 +21,7 @@ from nbtool.chat.batch import Batch, MapInterrupted, MapTotals
 from nbtool.chat.batch_builder import build_batch, map_into
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation import Conversation, TurnRef
+from nbtool.chat.extraction import extract_chat, turns_to_extract
 from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import HistoryMode
 from nbtool.chat.rerun.operations import Edit, EditReply, Insert, Reexecute, Rerun, Resume, TurnOperation
@@ -316,6 +317,28 @@ class Chat(ChatBase):
         Takes the arguments of `send`.
         """
         return self._run_operation(EditReply(turn, text), **kwargs)
+
+    def turns_to_extract(self, turn: TurnRef = None, *, subtree: bool = False) -> tuple[Turn, ...]:
+        """Return the turns that `extract` takes, and change nothing.
+
+        They are the line from the first turn to this one (default: the last), or with `subtree` this one and all that
+        follow it, in all their versions.
+
+        Raises:
+            nbtool.errors.BadUsage: the turn does not exist, or one of them is still running.
+        """
+        return turns_to_extract(self, turn, subtree=subtree)
+
+    def extract(self, turn: TurnRef = None, *, subtree: bool = False, cut: bool = False) -> Chat:
+        """Return a chat of its own with copies of the turns that `turns_to_extract` lists, and the same settings.
+
+        Their results stay in this chat: there, references to them fail with the reason. With `cut` a subtree is deleted
+        here, until `undo`.
+
+        Raises:
+            nbtool.errors.BadUsage: as `turns_to_extract`; or a line is to be cut, whose beginning branches may share.
+        """
+        return extract_chat(self, turn, subtree=subtree, cut=cut)
 
     def insert(self, after: TurnRef, prompt: str | Message, **kwargs: Any) -> Turn:
         """Insert a prompt after a turn of the active branch, and wait. Takes the arguments of `send`."""

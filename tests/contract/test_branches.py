@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nbtool import Approved, tool
+from nbtool.errors import BadUsage
 from tests.contract.notebook import Notebook
 from tests.contract.simulator import Provider, call, held
 from tests.contract.tools import paying, wait_for_end
@@ -167,6 +168,48 @@ def test_a_deleted_turn_can_be_brought_back(model: Provider) -> None:
     chat.send("And?")
 
     assert "Tell me a word." in model.requests[1].text
+
+
+EXTRACT = "make a branch a chat of its own"
+
+
+@pytest.mark.feature(EXTRACT)
+def test_a_subtree_is_copied_or_cut_into_a_chat_of_its_own(model: Provider) -> None:
+    model.say("One.", "Two.", "Three.", "Four.")
+    chat = model.chat()
+    first, second = chat.send("First?"), chat.send("Second?")
+    third = chat.send("Third?")
+
+    assert chat.turns_to_extract(second, subtree=True) == (second, third)
+    made = chat.extract(second, subtree=True, cut=True)
+    made.send("Fourth?")
+
+    sent = model.requests[-1].text
+    assert all(text in sent for text in ("Second?", "Three.", "Fourth?"))
+    assert "First?" not in sent
+    assert [turn.text for turn in chat.turns_to_extract()] == ["One."]
+    assert first in chat.turns_to_extract()
+    with pytest.raises(BadUsage, match="cannot be cut"):
+        made.extract(cut=True)
+
+
+@pytest.mark.feature(EXTRACT)
+def test_a_command_makes_a_line_a_chat_that_cells_continue(notebook: Notebook, model: Provider) -> None:
+    model.say("One.", "Two.", "Three.")
+    notebook.ask("First?")
+    notebook.ask("Second?")
+
+    listed = notebook.run("%chat branch 1 --preview").text
+    made = notebook.run("%chat branch 1 --as other")
+    notebook.ask("Third?", "-c other")
+
+    assert "First?" in listed
+    assert "Second?" not in listed
+    assert "-c other" in made.text
+    assert "First?" in model.requests[-1].text
+    assert "Second?" not in model.requests[-1].text
+    again = notebook.run("%chat branch 1 --as other")
+    assert "No chat can be called 'other' here" in again.text
 
 
 EDIT_REPLY = "edit a reply"

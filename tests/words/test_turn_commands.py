@@ -231,3 +231,27 @@ def test_what_is_added_to_a_running_turn(snapshot: SnapshotAssertion) -> None:
             other.steer(text)
         texts[title] = str(raised.value)
     assert texts == snapshot
+
+
+def test_a_chat_of_its_own(page: Page, snapshot: SnapshotAssertion) -> None:
+    for name in ("one", "two", "three"):
+        page.run_unseen(f"%%chat -q\nSay {name}")
+    for line in (
+        "branch 2 --preview",
+        "branch 2 --below --preview",
+        "branch 2 --as other",
+        "branch 2 --as other",
+        "branch 2 --as",
+        "branch 2 --as rest --cut",
+        "branch 2 --as rest --below --cut",
+        "history",
+        "undo",
+        "-c rest history",
+    ):
+        page.run(f"%chat {line}")
+    page.run("%%chat -q --edit 1:reply\nOne, edited.")
+    page.run("%%chat -q --edit 1:reply\n")
+    page.run("%%chat -q --edit 1:answer\nx")
+    page.run("%chat show 1 --whole")
+
+    assert page.texts == snapshot

@@ -61,7 +61,7 @@ COMMANDS: dict[str, Command] = {
         options=journal_admin.OPTIONS,
         arguments="text",
     ),
-    "branch": Command(branches.branch, TURNS, values=("turn",), options=(branches.SWITCH,), continues_chat=True),
+    "branch": Command(branches.branch, TURNS, values=("turn",), options=branches.OPTIONS, continues_chat=True),
     "undo": Command(undo.undo, TURNS, values=("turn",), options=(undo.REPLACE,), continues_chat=True),
     "stop": Command(approvals.stop, TURNS, arguments="none"),
     "open": Command(

@@ -13,13 +13,19 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext, format_table
-from nbtool.text import count_of
+from nbtool.text import count_of, shorten
 
 SWITCH = "--switch"
 """Switches to a turn instead of starting a branch after it."""
 
 BELOW_FLAG = "--below"
-"""Deletes all versions of a turn and the turns after it."""
+"""Means all versions of a turn and the turns after it."""
+
+AS, CUT, PREVIEW = "--as", "--cut", "--preview"
+"""Make a chat of its own, delete here what it gets, and only list that."""
+
+OPTIONS = (SWITCH, AS, BELOW_FLAG, CUT, PREVIEW)
+"""The options of `branch`."""
 
 _EXISTING = re.compile(rf"{BRANCH_MARK}[0-9]+|[0-9]+\.[0-9]+")
 """A branch of the list of branches, or a version of a turn: what `branch` switches to."""
@@ -35,7 +41,12 @@ def branch(context: CommandContext, args: list[str]) -> str:
     Without TO, the next turn stands beside the last one. Or TO is a branch as `%chat history` lists it, such as `b2`,
     or a version, such as `2.1` (version 1 of turn 2): the chat switches to it, and goes on after its last turn. With
     `--switch` a turn is switched to in the same way: to its version, and the branch that it is on.
+
+    `branch [TURN] --as NAME` makes the line up to TURN a chat of its own, a copy; with `--below` it has TURN and all
+    that follow it, and with `--cut` too they are deleted here. `--preview` in place of `--as NAME` lists them.
     """
+    if AS in args or PREVIEW in args:
+        return _extract(context, args)
     words = [arg for arg in args if arg != SWITCH]
     turn = _single_word(words, f"branch [TURN|BRANCH|VERSION] [{SWITCH}]", may_lack=SWITCH not in args)
     line = context.chat.tree.active_path
@@ -46,6 +57,33 @@ def branch(context: CommandContext, args: list[str]) -> str:
     node = context.chat.branch(turn)
     start = f"The next turn follows {_label(context, node)}." if node else "The next turn starts the conversation."
     return f"{start}{way_back(context, line)}"
+
+
+def _extract(context: CommandContext, args: list[str]) -> str:
+    """Make a chat of its own of a line or a subtree, or list its turns."""
+    usage = f"branch [TURN] {AS} NAME [{BELOW_FLAG} [{CUT}]]"
+    name, words = "", [arg for arg in args if arg not in (BELOW_FLAG, CUT, PREVIEW)]
+    if AS in words:
+        at = words.index(AS)
+        name, words = next(iter(words[at + 1 :]), ""), [*words[:at], *words[at + 2 :]]
+    subtree, chat = BELOW_FLAG in args, context.chat
+    turn = _single_word(words, usage, may_lack=True) or None
+    if PREVIEW in args:
+        rows = [
+            (chat.tree.number_of(one), prompt_line(one, MAX_PROMPT))
+            for one in chat.turns_to_extract(turn, subtree=subtree)
+        ]
+        return f"A chat of its own would have {count_of(len(rows), 'turn')}:\n{format_table(*rows)}"
+    if not name.isidentifier() or context.kernel.has_chat(name) or name in context.kernel.shell.user_ns:
+        raise BadUsage(
+            f"No chat can be called {shorten(name, MAX_PROMPT)!r} here.",
+            fix="Name one that is free, such as `branch 2 --as other`.",
+        )
+    made = chat.extract(turn, subtree=subtree, cut=CUT in args)
+    context.kernel.chats[name] = made
+    took = count_of(sum(1 for _ in made.tree.all_versions()), "turn")
+    cut = " They are deleted here, until `%chat undo`." if CUT in args else ""
+    return f"The chat {name} has copies of {took}; `%%chat -c {name}` goes on with it.{cut}"
 
 
 def switch(context: CommandContext, args: list[str]) -> str:
