@@ -359,3 +359,41 @@ def test_what_approves_by_itself_is_audited_with_its_call(tmp_path: Path) -> Non
 
     line = json.loads((tmp_path / "a").read_text())
     assert (line["tool"], line["call"], line["who"]) == ("search_books", turn.calls[0].call_id, "policy")
+
+
+def test_a_copy_of_a_chat_is_a_chat_of_its_own(own_journal: None) -> None:  # noqa: ARG001 - for what it does
+    """enricoros/big-AGI#356: a copy of a conversation has the id of the original, and takes its place. Right: the chat
+    and each of its turns have new ids, and a change of one leaves the other as it is. Before: wrong.
+    """
+    chat = Chat(wire=ScriptedWire(["One.", "Two.", "Three."]))
+    chat.send("First?")
+    made = chat.extract()
+    made.send("Second?")
+    made.delete(next(iter(made.tree.all_versions())))
+
+    assert made.chat_id != chat.chat_id
+    assert [turn.text for turn in chat.tree.all_versions()] == ["One."]
+    assert not {turn.turn_id for turn in made.tree.all_versions()} & {turn.turn_id for turn in chat.tree.all_versions()}
+
+
+def test_what_waits_in_a_chat_is_not_copied_with_it() -> None:
+    """microsoft/vscode#296093: a copy of a chat has the messages that were queued for a running request. Right: while a
+    turn that would be copied runs, nothing is copied, and the refusal says so. Before: wrong.
+    """
+    chat = Chat(wire=ScriptedWire([[call("search_books", topic="x")], "One."]), tools=[search_books])
+    problems: list[BadUsage] = []
+
+    def copy(event: Any) -> None:
+        if event.kind == "call_started":
+            turn.steer(STEER)
+            try:
+                chat.turns_to_extract()
+            except BadUsage as error:
+                problems.append(error)
+
+    turn = chat.compose("First?")
+    turn.add_listener(copy)
+    turn.start().done.result(30)
+
+    assert len(problems) == 1
+    assert [copied.text for copied in chat.extract().tree.all_versions()] == ["One."]
