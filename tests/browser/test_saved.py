@@ -266,7 +266,7 @@ def test_forged_turns_of_a_live_notebook_run_and_fetch_nothing_whatever_is_click
 
     for turn in turns(page).all():
         for label in BUTTONS:
-            turn.get_by_role("button", name=label).click()
+            turn.get_by_role("button", name=label).click(modifiers=["Alt"])  # as a cell below
         for add in turn.get_by_role("button", name="Add to notebook").all():
             add.click()
         for fold in turn.locator("details").all():
