@@ -115,15 +115,16 @@ class _ChunkRun:
 
     def _plugins_of(self, one: PromptItem) -> Sequence[object]:
         key = self._keys[one.index]
-        return [self._checks[key], *([HomeMeter(lambda: self._writers[key])] if self._is_metered else [])]
+        return [
+            self._checks[key],
+            *([HomeMeter(self._link, key, lambda: self._writers[key])] if self._is_metered else []),
+        ]
 
     def _make_writer(self, turn: Turn) -> HomeWriter:
         key = turn.cell_id
         if before := self._writers.get(key):  # of the turn that is repeated
             self._link.tell("event", key=key, turn_id=before.turn_id, events=before.take())
-        self._writers[key] = HomeWriter(
-            self._link, self._checks[key], key, turn.turn_id, self._free_tools, is_metered=self._is_metered
-        )
+        self._writers[key] = HomeWriter(self._link, self._checks[key], key, turn.turn_id, self._free_tools)
         return self._writers[key]
 
     def _send(self, answer: Answer) -> None:

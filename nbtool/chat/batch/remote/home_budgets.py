@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -44,6 +45,14 @@ class SentRequest:
         return (usage.input_tokens * input_rate + usage.output_tokens * output_rate) / MILLION
 
 
+@dataclass(frozen=True, slots=True)
+class UsedTokens:
+    """What replies of a turn used, and whether it has ended."""
+
+    replies: list[Usage] = field(default_factory=list)
+    has_ended: bool = False
+
+
 @dataclass(slots=True)
 class _MeteredTurn:
     """A turn of a worker as its budgets see it; its messages are taken one after another."""
@@ -79,19 +88,25 @@ class HomeBudgets:
                 return error
         return None
 
-    async def count(self, turn_id: str, usage: Usage) -> None:
-        """Count a reply."""
-        if turn := self._turns.get(turn_id):
-            async with turn.lock:
-                turn.context.meter.add(usage)
-                for budget in self.budgets:
-                    await budget.count(turn.context, usage)
+    async def count(self, turn_id: str, text: str) -> None:
+        """Count replies, as a worker tells of them; nothing of what it does not tell in this form."""
+        with suppress(ValueError, RecursionError):
+            used = _used_adapter().validate_json(text, strict=False)
+            if turn := self._turns.get(turn_id):
+                async with turn.lock:
+                    for usage in used.replies:
+                        turn.context.meter.add(usage)
+                        for budget in self.budgets:
+                            await budget.count(turn.context, usage)
+            if used.has_ended:
+                await self.end(turn_id)
 
     async def end(self, turn_id: str) -> None:
         """Release what is reserved for a turn that has ended, or whose worker was lost."""
         if turn := self._turns.pop(turn_id, None):
-            for budget in self.budgets:
-                await budget.release(turn.context)
+            async with turn.lock:
+                for budget in self.budgets:
+                    await budget.release(turn.context)
 
     def _begin(self, turn_id: str, request: SentRequest, emit: Emit) -> _MeteredTurn:
         limits = Limits()
@@ -109,6 +124,13 @@ class HomeBudgets:
             budget.on_turn_start(context)
         self._turns[turn_id] = turn = _MeteredTurn(context)
         return turn
+
+
+@cache
+def _used_adapter() -> TypeAdapter[UsedTokens]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - only where a worker tells
+
+    return TypeAdapter(UsedTokens)
 
 
 @cache

@@ -1,29 +1,41 @@
-"""On a worker: ask home before each request whether the budgets have room for it."""
+"""On a worker: ask home before each request whether the budgets have room for it, and tell what it used."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from pydantic_core import from_json, to_json
 
-from nbtool.chain.hooks import RequestContext, TurnContext
+from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.request_size import text_size
-from nbtool.chat.batch.remote.home_budgets import MILLION, SentRequest
+from nbtool.chat.batch.remote.home_budgets import MILLION, SentRequest, UsedTokens
+from nbtool.chat.batch.remote.home_link import HomeLink
 from nbtool.chat.batch.remote.home_writer import HomeWriter
 from nbtool.chat.batch.remote.packed_error import PackedError, unpack_error
 from nbtool.messages import Usage
 
+COUNTED = "home meter"
+"""The key of the number of replies of a turn that home has counted."""
+
 
 class HomeMeter:
-    """A plugin in place of the budgets, which are at home; `find_writer` returns the writer of the running turn."""
+    """A plugin in place of the budgets, which are at home, for the prompt with a key.
+
+    `find_writer` returns the writer of its running turn.
+    """
 
     hook_seconds: ClassVar[float | None] = None  # home may wait for a person
     runs_on_loop: ClassVar[bool] = True
 
-    def __init__(self, find_writer: Callable[[], HomeWriter]) -> None:
-        self._find_writer = find_writer
+    def __init__(self, link: HomeLink, key: str, find_writer: Callable[[], HomeWriter]) -> None:
+        self._link, self._key, self._find_writer = link, key, find_writer
+
+    def on_turn_start(self, turn: TurnContext) -> Cleanup:
+        """Tell at its end what a turn has used, whatever its status."""
+        return partial(self._send_used, turn, has_ended=True)
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Wait until home lets this request be sent.
@@ -32,12 +44,23 @@ class HomeMeter:
             LimitReached: a budget is used up.
             Cancelled: home is gone.
         """
-        turn = request.turn
+        turn, writer = request.turn, self._find_writer()
         abilities = sorted(turn.abilities)
         sent = SentRequest(text_size(request.prompt()), turn.model, turn.provider, abilities, _rates_of(turn))
-        answer = await asyncio.wrap_future(self._find_writer().ask_to_send(to_json(sent).decode()))
-        if answer:
+        text = to_json(sent).decode()
+        asked = self._link.ask("may_send", key=self._key, turn_id=turn.turn_id, text=text, events=writer.take())
+        if answer := await asyncio.wrap_future(asked):
             raise unpack_error(PackedError(**from_json(answer)))
+
+    def on_after_request(self, reply: ReplyContext) -> None:
+        """Tell what a reply used."""
+        self._send_used(reply.turn)
+
+    def _send_used(self, turn: TurnContext, *, has_ended: bool = False) -> None:
+        """Tell what the turn has used since the last time, incomplete replies included."""
+        counted, turn.state[COUNTED] = turn.state.get(COUNTED, 0), len(turn.meter.replies)
+        used = UsedTokens([reply.priced for reply in turn.meter.replies[counted:]], has_ended)
+        self._link.tell("used", key=self._key, turn_id=turn.turn_id, text=to_json(used).decode())
 
 
 def _rates_of(turn: TurnContext) -> tuple[float, float] | None:

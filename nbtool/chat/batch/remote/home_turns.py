@@ -31,10 +31,8 @@ from nbtool.events import (
     CallReady,
     CallStarted,
     Event,
-    ReplyFinished,
     TextDelta,
     ThinkingDelta,
-    TurnEnded,
     TurnStarted,
 )
 from nbtool.threads.loop import background_loop
@@ -106,6 +104,7 @@ class HomeTurns:
         self._questions, self._plugins, self._free_tools = questions, plugins, free_tools
         self._budgets = budgets
         self._tasks: set[asyncio.Task[None]] = set()
+        self._asks: dict[str, asyncio.Task[None]] = {}
         self._chat_id = ""
         self._port: AnswerPort | None = None
         self._prompts: dict[str, SentPrompt] = {}
@@ -128,9 +127,8 @@ class HomeTurns:
         """Take nothing more, once what was said is written and answered."""
         if self._questions:
             await self._questions.close()
+        self._cancel_asks()
         await self._settle()
-        for task in self._tasks:  # one may wait for a person
-            task.cancel()
         self._port, self._chunks = None, {}
         for place in self._places.values():  # of runs that were given up
             self._reply(place, STOP, CLOSED)
@@ -140,6 +138,7 @@ class HomeTurns:
     def stop(self) -> None:
         """Let no more calls start, and have the workers stop their prompts."""
         self._is_stopped = True
+        self._cancel_asks()
         for place in self._places.values():
             self._reply(place, STOP, "")
 
@@ -158,14 +157,19 @@ class HomeTurns:
     async def end_chunk(self, chunk_id: str) -> list[SentPrompt]:
         """Let nothing of a chunk start any more; return its prompts without an answer."""
         sent = self._chunks.pop(chunk_id, ())
-        await self._settle()
         for one in sent:
             self._end_turns(one)
+        await self._settle()
         return [one for one in sent if not one.is_answered]
 
     async def _settle(self) -> None:
-        while self._writes:
-            await asyncio.wait(self._writes)
+        while waits := {*self._writes, *self._tasks}:
+            await asyncio.wait(waits)
+
+    def _cancel_asks(self) -> None:
+        """Ask nobody any more whether a budget is raised."""
+        for task in self._asks.values():
+            task.cancel()
 
     def _take_all(self, messages: Sequence[WorkerMessage], place: WorkerPlace) -> None:
         for message in messages:
@@ -178,15 +182,21 @@ class HomeTurns:
             case "done":
                 self._places.pop(message.run, None)
                 self._reply(place, message.asking, YES)
-            case "ask" if self._questions and self._port:
-                self._questions.ask(message.asking, message.text, place, self._reply)
-            case "ask":
-                self._reply(place, message.asking, NO_DECISION)
-            case "withdraw":
-                if self._questions:
-                    self._questions.withdraw(message.asking)
+            case "ask" | "withdraw":
+                self._take_question(message, place)
+            case "used":
+                if self._budgets:
+                    self._begin_task(self._budgets.count(message.turn_id, message.text))
             case "event" | "may_start" | "may_send" | "answer":
                 self._take_events(message, place)
+
+    def _take_question(self, message: WorkerMessage, place: WorkerPlace) -> None:
+        if self._questions is None or self._port is None:
+            self._reply(place, message.asking, NO_DECISION)
+        elif message.kind == "ask":
+            self._questions.ask(message.asking, message.text, place, self._reply)
+        else:
+            self._questions.withdraw(message.asking)
 
     def _begin(self, message: WorkerMessage, place: WorkerPlace) -> list[str]:
         """Give a run the prompts of its chunk, but for those that have an answer, or a call that was allowed to start.
@@ -231,8 +241,6 @@ class HomeTurns:
         turn.log += events
         prompt.names |= {event.call_id: event.name for event in events if isinstance(event, CallReady)}
         started = [event for event in events if isinstance(event, CallStarted)]
-        if self._budgets:
-            self._meter(self._budgets, message.turn_id, events)
         acted = [event for event in started if prompt.names.get(event.call_id) not in self._free_tools]
         prompt.has_acted = prompt.has_acted or bool(acted)
         written = asyncio.get_running_loop().create_future()
@@ -270,20 +278,16 @@ class HomeTurns:
         *,
         may_start: bool = False,
     ) -> None:
-        if message.kind == "may_send":
-            self._begin_task(self._allow_request(message, place, prompt))
+        if message.kind == "may_send" and self._is_stopped:
+            self._reply(place, message.asking, _pack(Cancelled(NO_HOME)))
+        elif message.kind == "may_send":
+            self._asks[message.turn_id] = task = asyncio.create_task(self._allow_request(message, place, prompt))
+            task.add_done_callback(lambda _: self._asks.pop(message.turn_id, None))
         elif message.asking:
             is_done = (may_start or message.kind != "may_start") and not error
             self._reply(place, message.asking, YES if is_done else NO)
         elif message.kind == "answer":
             self._add_answer(message, prompt, error if isinstance(error, UnreadableEvent) else None)
-
-    def _meter(self, budgets: HomeBudgets, turn_id: str, events: Sequence[Event]) -> None:
-        for event in events:
-            if isinstance(event, ReplyFinished):
-                self._begin_task(budgets.count(turn_id, event.usage))
-            elif isinstance(event, TurnEnded):
-                self._begin_task(budgets.end(turn_id))
 
     def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -294,6 +298,8 @@ class HomeTurns:
         """Release what budgets have reserved for turns that go on no more."""
         if self._budgets:
             for turn_id in prompt.turns:
+                if asked := self._asks.get(turn_id):
+                    asked.cancel()
                 self._begin_task(self._budgets.end(turn_id))
 
     async def _allow_request(self, message: WorkerMessage, place: WorkerPlace, prompt: SentPrompt) -> None:

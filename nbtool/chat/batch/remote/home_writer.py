@@ -26,22 +26,12 @@ class HomeWriter:
 
     Nor does the model learn of a result that home has not. Other events are gathered, and sent with these, or with the
     answer. Calls of the `free_tools` only
-    read, and start without asking. If it `is_metered`, home learns at once what a reply used.
+    read, and start without asking.
     """
 
-    def __init__(
-        self,
-        link: HomeLink,
-        check: HomeCheck,
-        key: str,
-        turn_id: str,
-        free_tools: Collection[str],
-        *,
-        is_metered: bool = False,
-    ) -> None:
+    def __init__(self, link: HomeLink, check: HomeCheck, key: str, turn_id: str, free_tools: Collection[str]) -> None:
         self._link, self._check = link, check
         self._key, self.turn_id, self._free_tools = key, turn_id, free_tools
-        self._is_metered = is_metered
         self._names: dict[str, str] = {}
         self._gathered: list[Event] = []
         self._since = monotonic()
@@ -65,17 +55,12 @@ class HomeWriter:
             if any(isinstance(event, CallFinished) and event.name not in self._free_tools for event in events):
                 self._ask("event", on_end)
                 return
-            is_due = monotonic() - self._since > GATHER_SECONDS
-            if is_due or (self._is_metered and any(isinstance(event, ReplyFinished) for event in events)):
+            if monotonic() - self._since > GATHER_SECONDS:
                 self._link.tell("event", key=self._key, turn_id=self.turn_id, events=self.take())
         except NbtoolError as error:  # they are too large
             on_end(error)
             return
         on_end(None)
-
-    def ask_to_send(self, text: str) -> Future[str]:
-        """Ask home whether a request may be sent, and tell what was gathered."""
-        return self._link.ask("may_send", key=self._key, turn_id=self.turn_id, text=text, events=self.take())
 
     def take(self) -> list[dict[str, Any]]:
         """Return what was gathered and not sent."""

@@ -4,6 +4,7 @@ begin      may this run of a chunk start, and with which of its prompts
 event      what happened in a turn; with the result of a call it waits until that is written
 may_start  the same, with the start of a call: it waits for the answer
 may_send   the same, before a request that a budget has to allow
+used       what requests of a turn used, or that it has ended
 answer     a prompt is at its end
 ask        a question to the approver; withdraw takes it back
 done       all messages of the run are sent
@@ -38,7 +39,7 @@ STOP = "stop"
 
 CLOSED = "closed"
 
-MessageKind = Literal["begin", "event", "may_start", "may_send", "answer", "ask", "withdraw", "done"]
+MessageKind = Literal["begin", "event", "may_start", "may_send", "used", "answer", "ask", "withdraw", "done"]
 
 
 class WorkerPlace(NamedTuple):

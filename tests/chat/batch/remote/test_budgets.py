@@ -8,10 +8,11 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from pydantic_core import to_json
 
 from nbtool import Chat
 from nbtool.chain.limits import Limits
-from nbtool.chat.batch.remote.home_budgets import HomeBudgets
+from nbtool.chat.batch.remote.home_budgets import HomeBudgets, UsedTokens
 from nbtool.chat.journal import journal
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.errors import BadUsage, LimitReached
@@ -19,7 +20,7 @@ from nbtool.messages import Usage
 from nbtool.plugins.budget import Budget, Price
 from nbtool.testing import call
 from nbtool.threads.loop import run_sync
-from nbtool.tools.approval import ApprovalQueue, Approved, Decision, Denied, Question
+from nbtool.tools.approval import ApprovalQueue, Approved, Decision, Denied, Question, Undecided
 from tests.chaos import DONE, Received, Step, event, finish, head, serve_by, text
 from tests.chat.batch.remote.far_tools import ask_for, prompt_of, result_in, same
 
@@ -115,6 +116,20 @@ def test_a_budget_holds_over_the_rounds_of_a_turn_and_its_own_limit_stops_no_oth
     assert batch.answers[0].value == "p0"
 
 
+def test_a_stop_withdraws_the_question_about_a_larger_budget(threads: Executor) -> None:
+    asked = threading.Event()
+    with serve_by(use_tokens(60)) as server:
+        chat = Chat("tiny", base_url=server.url, plugins=[Budget(tokens=50)], approver=lambda _: Undecided())
+        chat.approvals.add_listener(lambda _: asked.set())
+        batch = chat.start_map(PROMPTS[:4], on=threads, concurrency=1)
+        assert asked.wait(60)
+        batch.cancel()
+        batch.wait()
+
+    assert chat.approvals.pending() == ()
+    assert len(batch.errors) == 3
+
+
 def test_an_unknown_price_is_an_error_before_anything_is_sent(threads: Executor) -> None:
     with serve_by(use_tokens(1)) as server, pytest.raises(BadUsage, match="price"):
         Chat("tiny", base_url=server.url).map(["a"], on=threads, usd=1.0)
@@ -133,7 +148,8 @@ def test_what_is_reserved_for_a_lost_turn_is_released() -> None:
     async def run() -> None:
         assert await home.may_send("t1", request, emit) is None
         assert budget.room[0] == 10_000 - 2_000
-        await home.count("t1", Usage(50, 50))
+        await home.count("t1", to_json(UsedTokens([Usage(50, 50)])).decode())
+        await home.count("t1", "nothing")
         assert budget.room[0] == 9_900
         assert await home.may_send("t1", request, emit) is None
         await home.end("t1")
