@@ -50,11 +50,14 @@ class _RemoteTurn:
     writer: TurnWriter
     log: list[Event] = field(default_factory=list)
 
+    @property
+    def has_started(self) -> bool:
+        """Whether its start has arrived."""
+        return any(isinstance(event, TurnStarted) for event in self.log)
+
     def restore(self) -> Turn | None:
         """Return the turn; None if its start has not arrived."""
-        if not any(isinstance(event, TurnStarted) for event in self.log):
-            return None
-        return restore.restore_turn(self.log)
+        return restore.restore_turn(self.log) if self.has_started else None
 
 
 @dataclass(slots=True)
@@ -316,12 +319,18 @@ class HomeTurns:
         self._reply(place, message.asking, _pack(error) if error else "")
 
     def _add_answer(self, message: WorkerMessage, prompt: SentPrompt, problem: BaseException | None) -> None:
-        is_late = message.run != prompt.run
-        if self._port is None or prompt.is_answered or (is_late and (message.error or message.is_unsent)):
+        if self._port is None or prompt.is_answered:
+            return
+        if message.run != prompt.run and not self._is_whole(message, prompt):
             return
         prompt.is_answered = True
         self._port.add(self._make_answer(message, prompt, problem))
         prompt.turns, prompt.names = {}, {}
+
+    def _is_whole(self, message: WorkerMessage, prompt: SentPrompt) -> bool:
+        """Whether the answer of a run that was taken for lost is one: without an error, and from its beginning."""
+        turn = prompt.turns.get(message.turn_id)
+        return not (message.error or message.is_unsent) and turn is not None and turn.has_started
 
     def _make_answer(self, message: WorkerMessage, prompt: SentPrompt, problem: BaseException | None) -> Answer:
         error = unpack_error(message.error) if message.error else problem

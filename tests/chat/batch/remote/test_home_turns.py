@@ -151,6 +151,21 @@ def test_the_answer_of_a_run_that_was_taken_for_lost_counts_and_its_error_does_n
     at_home(test)
 
 
+def test_the_end_of_a_turn_whose_prompt_is_sent_again_is_no_answer() -> None:
+    async def test(home: Home) -> None:
+        await home.begin(HERE)
+        await home.start_call(HERE)
+        sent = await home.turns.end_chunk("c1")
+        home.turns.add_chunk("c1", [(one.item, one.key) for one in sent])  # as after a worker was taken for lost
+        ended = [TurnEnded("completed", "done", Usage(), 1, 1, 0.1)]
+        home.say(HERE, kind="answer", key="k0", turn_id="t1", events=pack_events(ended))
+        assert await home.begin(THERE) == ["k0", "k1"]
+        assert await home.start_call(HERE, "k0", "t4") == NO
+        assert home.answers == []
+
+    at_home(test)
+
+
 def test_calls_that_only_read_do_not_count_and_a_turn_goes_on_from_results_that_arrived() -> None:
     async def test(home: Home) -> None:
         await home.begin(HERE)
