@@ -89,7 +89,7 @@ class HomeBudgets:
         return None
 
     async def count(self, turn_id: str, text: str) -> None:
-        """Count replies, as a worker tells of them; nothing of what it does not tell in this form."""
+        """Count replies, as a worker reports them; what has another form is not counted."""
         with suppress(ValueError, RecursionError):
             used = _used_adapter().validate_json(text, strict=False)
             if turn := self._turns.get(turn_id):
