@@ -40,8 +40,8 @@ _WHO: Mapping[str, Who] = {
     BY_ERROR: "error",
 }
 
-RESERVED = frozenset(_WHO)
-"""The names of deciders that an approver of the person's cannot take."""
+RESERVED = frozenset(_WHO) - {BY_POLICY}
+"""The names of deciders that no approver of the person's can take. One called a policy is not remembered."""
 
 
 def who_decided(by: str) -> Who:

@@ -129,7 +129,7 @@ def test_no_content_and_no_secret_is_in_a_line(tmp_path: Path) -> None:
     assert not any(word in text for word in ("sk-very-secret", "the plan", "987654"))
 
 
-@pytest.mark.parametrize("name", ["button", "input", "%chat approve", "policy", "remembered", "reviewer"])
+@pytest.mark.parametrize("name", ["button", "input", "%chat approve", "remembered", "reviewer", "nobody", "expired"])
 def test_an_approver_cannot_take_the_name_of_a_person(tmp_path: Path, name: str) -> None:
     class Pretender:
         def __init__(self) -> None:
