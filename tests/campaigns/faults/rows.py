@@ -125,12 +125,12 @@ ROWS = (
         "C17",
         "misbehaving Model Context Protocol servers and clients, and web pages that pose as one",
         (
-            r"tests/tools/mcp/test_(servers|server_sequences).py::",
+            r"tests/tools/mcp/test_(servers|server_sequences|tasks).py::",
             r"tests/tools/mcp/catalog/test_(prompts|resources).py::",
             r"tests/tools/mcp/connection/test_(oauth|recovery).py::",
             r"tests/tools/mcp/questions/test_(elicitation|form|login_prompt).py::",
             r"tests/magics/commands/prompting/test_mcp_prompts.py::.*mentions_nothing",
-            r"tests/mcp_server/test_(access|client_sequences|hostile_client).py::",
+            r"tests/mcp_server/test_(access|client_sequences|hostile_client|task_results).py::",
             r"tests/browser/test_hostile_page.py::",
         ),
     ),
@@ -192,5 +192,10 @@ ROWS = (
             r"tests/campaigns/cluster/test_cluster.py::",
             r"tests/chat/batch/remote/test_dask.*::.*(lost|withdrawn|went_away)",
         ),
+    ),
+    Row(
+        "C28",
+        "agents that call what they were not offered, late, twice or forged, and their ends and kills",
+        (r"tests/wire/agents/test_(ends|own_tools|sequences|sessions|turns).py::",),
     ),
 )
