@@ -55,7 +55,6 @@ def test_all_workers_use_one_budget_and_the_rest_is_not_sent(pool: ProcessPoolEx
     assert {type(one.error) for one in batch.errors} == {LimitReached}
     assert isinstance(batch.stop_reason, LimitReached)
     assert batch.usage.total_tokens == 60 * len(answered)
-    assert "200 tokens" in str(batch.stop_reason)
 
 
 def test_prompts_that_a_worker_did_not_send_because_of_a_limit_count_as_unanswered(threads: Executor) -> None:
