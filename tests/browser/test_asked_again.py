@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab import Lab, Notebook, screenshot
@@ -39,6 +40,7 @@ def approve_button(notebook: Notebook) -> Locator:
     return notebook.output(1).get_by_role("button", name="Approve", exact=True)
 
 
+@pytest.mark.journey
 def test_the_card_is_replaced_by_one_that_shows_the_difference_and_a_double_click_approves_nothing_new(
     lab: Lab,
 ) -> None:

@@ -77,6 +77,7 @@ def carriers() -> list[str]:
     ]
 
 
+@pytest.mark.journey
 @pytest.mark.promise("inert-text")
 def test_no_payload_runs_and_no_carrier_fetches(
     bare: tuple[Page, list[str]], record_property: Callable[[str, object], None]

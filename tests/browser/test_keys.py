@@ -138,6 +138,7 @@ def test_a_click_that_decides_takes_the_focus_from_nothing_that_is_typed_in_mean
     assert notebook.errors == []
 
 
+@pytest.mark.journey
 def test_of_several_questions_the_keys_decide_the_one_that_is_marked(lab: Lab) -> None:
     notebook = approval_chat(lab, THREE, RAN)
     asked = approval_card(notebook, 1)
