@@ -314,8 +314,8 @@ def _list(cls: Any, item: Kind) -> Kind:
         if is_kept and item.admits_all:
             return value
         items = list(value)
-        taken = items if item.admits_all else [item.take(one) for one in items]
-        if any(one is REFUSED for one in taken):
+        taken = items if item.admits_all else [item.take(entry) for entry in items]
+        if any(entry is REFUSED for entry in taken):
             return REFUSED
         if is_kept and all(old is new for old, new in zip(items, taken, strict=True)):
             return value
@@ -329,8 +329,8 @@ def _tuple(items: tuple[Kind, ...]) -> Kind:
     def take(value: Any) -> Any:
         if not isinstance(value, tuple | list) or len(value) != len(items):
             return REFUSED
-        taken = tuple(kind.take(one) for kind, one in zip(items, value, strict=True))
-        if any(one is REFUSED for one in taken):
+        taken = tuple(kind.take(entry) for kind, entry in zip(items, value, strict=True))
+        if any(entry is REFUSED for entry in taken):
             return REFUSED
         is_same = isinstance(value, tuple) and all(old is new for old, new in zip(value, taken, strict=True))
         return value if is_same else taken
@@ -348,10 +348,10 @@ def _mapping(cls: Any, arguments: tuple[Any, ...]) -> Kind:
         if keys.admits_all and values.admits_all:
             pairs, is_same = value, True
         else:
-            pairs = {keys.take(name): values.take(one) for name, one in value.items()}
-            if any(one is REFUSED for one in (*pairs, *pairs.values())):
+            pairs = {keys.take(name): values.take(entry) for name, entry in value.items()}
+            if any(pair is REFUSED for pair in (*pairs, *pairs.values())):
                 return REFUSED
-            is_same = all(one is value[name] for name, one in pairs.items())
+            is_same = all(pair is value[name] for name, pair in pairs.items())
         if is_same and (is_typeddict(cls) or isinstance(value, cls)):
             return value
         return dict(pairs)

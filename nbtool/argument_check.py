@@ -146,22 +146,38 @@ class _Plan:
         }
         checked = {name: kind for name, kind in kinds.items() if not kind.admits_all}
         parameters = inspect.signature(function).parameters.values()
-        positional = (one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD))
-        self.by_position = [(one.name, checked.get(one.name)) for one in positional]
+        positional = (
+            parameter
+            for parameter in parameters
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        )
+        self.by_position = [(parameter.name, checked.get(parameter.name)) for parameter in positional]
         self.by_name = checked
         self.more = next(
-            ((one.name, checked.get(one.name)) for one in parameters if one.kind is one.VAR_POSITIONAL), ("", None)
+            (
+                (parameter.name, checked.get(parameter.name))
+                for parameter in parameters
+                if parameter.kind is parameter.VAR_POSITIONAL
+            ),
+            ("", None),
         )
-        keywords = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
+        keywords = next((parameter.name for parameter in parameters if parameter.kind is parameter.VAR_KEYWORD), "")
         self.keywords = self.by_name.pop(keywords, None)
-        self.names = {one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.POSITIONAL_ONLY)}
+        self.names = {
+            parameter.name
+            for parameter in parameters
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY)
+        }
         is_method = "." in owner
-        self.bound = {"self", *(one.name for one in parameters if is_method and one.kind is one.POSITIONAL_ONLY)}
+        self.bound = {
+            "self",
+            *(parameter.name for parameter in parameters if is_method and parameter.kind is parameter.POSITIONAL_ONLY),
+        }
         self.exact_by_position = [None if kind is None else kind.exact for _, kind in self.by_position]
         exact = {name: kind.exact for name, kind in self.by_name.items()}
         self.exact_by_name = {name: exact.get(name) for name in self.names}
         self.takes_any_keyword = bool(keywords)
-        self.required = {one.name for one in parameters if one.default is one.empty}
+        self.required = {parameter.name for parameter in parameters if parameter.default is parameter.empty}
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return the positional arguments to use, and change the others in their dict."""
@@ -283,10 +299,14 @@ def _position_of_wrong(kind: Kind, value: Any) -> tuple[str, Any] | None:
         return None
     if isinstance(value, dict):
         return next(
-            ((f"under {shorten(repr(name), MAX_SHOWN)}", one) for name, one in value.items() if _is_wrong(kind, one)),
+            (
+                (f"under {shorten(repr(name), MAX_SHOWN)}", item)
+                for name, item in value.items()
+                if _is_wrong(kind, item)
+            ),
             None,
         )
-    return next(((f"at position {index}", one) for index, one in enumerate(value) if _is_wrong(kind, one)), None)
+    return next(((f"at position {index}", item) for index, item in enumerate(value) if _is_wrong(kind, item)), None)
 
 
 def _is_wrong(kind: Kind, member: Any) -> bool:

@@ -102,8 +102,8 @@ def for_audience(value: T, audience: Audience, *, hide: Hide | None = None) -> T
 def without_content(value: T, keep: Collection[str] = ()) -> T:
     """Return an event, a message or a record without its content: ids, numbers, flags and the fields to `keep` stay."""
     kind: Any = type(value)
-    content = [one for one in _fields(kind) if kind_of(one) not in ("own", "run") and one.name not in keep]
-    blanks = {one.name: _blank(one) for one in content}
+    content = [field for field in _fields(kind) if kind_of(field) not in ("own", "run") and field.name not in keep]
+    blanks = {field.name: _blank(field) for field in content}
     empty = {name: blank() if callable(blank) else blank for name, blank in blanks.items()}
     return replace(value, **empty)  # type: ignore[type-var]  # every value is a dataclass
 
@@ -161,7 +161,7 @@ def _walk(value: Any, audience: Audience, hide: Hide | None, *, is_content: bool
 
 def _map_items(items: list[Any] | tuple[Any, ...], change: Callable[[Any], Any]) -> Any:
     changed = [change(item) for item in items]
-    is_same = all(one is other for one, other in zip(changed, items, strict=True))
+    is_same = all(entry is other for entry, other in zip(changed, items, strict=True))
     return items if is_same else tuple(changed) if isinstance(items, tuple) else changed
 
 
@@ -213,7 +213,7 @@ def _left_out(kind: type, audience: Audience) -> tuple[tuple[str, Any, tuple[str
 def _inner(kind: type) -> tuple[tuple[str, bool], ...]:
     """Return the fields to look into, each with whether it is content; not the data of a medium."""
     named = [(field.name, kind_of(field)) for field in _fields(kind) if field.type != "bytes | None"]
-    return tuple((name, one not in ("nested", "view", "native")) for name, one in named if one not in ("own", "run"))
+    return tuple((name, text not in ("nested", "view", "native")) for name, text in named if text not in ("own", "run"))
 
 
 @cache

@@ -135,7 +135,7 @@ class Call:
     @property
     def is_undecided(self) -> bool:
         """Whether the call was denied, or its result withheld, by nobody's decision."""
-        return any(one.by in BY_NO_DECISION for one in self.decisions)
+        return any(decision.by in BY_NO_DECISION for decision in self.decisions)
 
     @property
     def display_name(self) -> str:

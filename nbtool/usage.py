@@ -55,7 +55,8 @@ class Usage:
         return Usage(
             **{name: getattr(self, name) + getattr(other, name) for name in count_names()},
             cost=sum(costs) if costs else None,
-            is_cost_estimated=bool(costs) and any(one.is_cost_estimated or one.is_unpriced for one in (self, other)),
+            is_cost_estimated=bool(costs)
+            and any(usage.is_cost_estimated or usage.is_unpriced for usage in (self, other)),
             is_cost_unknown=self.is_cost_unknown or other.is_cost_unknown,
             lacks_tool_cost=self.lacks_tool_cost or other.lacks_tool_cost,
             model=_common_model(self, other),
@@ -63,14 +64,14 @@ class Usage:
 
     def with_steps(self, steps: tuple[Usage, ...]) -> Usage:
         """Return the usage with further steps, added to its counts."""
-        counts = {name: getattr(self, name) + sum(getattr(one, name) for one in steps) for name in count_names()}
+        counts = {name: getattr(self, name) + sum(getattr(step, name) for step in steps) for name in count_names()}
         return replace(self, **counts, steps=(*self.steps, *steps)) if steps else self
 
     def parts(self) -> tuple[Usage, ...]:
         """Return what the answering model used itself, and each further step."""
         if not self.steps:
             return (self,)
-        of_steps = {name: sum(getattr(one, name) for one in self.steps) for name in count_names()}
+        of_steps = {name: sum(getattr(step, name) for step in self.steps) for name in count_names()}
         counts = {name: max(0, getattr(self, name) - taken) for name, taken in of_steps.items()}
         return (replace(self, **counts, steps=()), *self.steps)
 
@@ -107,11 +108,11 @@ class Usage:
 @cache
 def count_names() -> tuple[str, ...]:
     """Return the names of the fields that are counts."""
-    return tuple(one.name for one in fields(Usage) if one.type == "int")
+    return tuple(item.name for item in fields(Usage) if item.type == "int")
 
 
-def _common_model(one: Usage, other: Usage) -> str:
+def _common_model(usage: Usage, other: Usage) -> str:
     """Return the model of both; of the one that has counts, if the other has none."""
-    if one.model == other.model or not other.total_tokens:
-        return one.model
-    return "" if one.total_tokens else other.model
+    if usage.model == other.model or not other.total_tokens:
+        return usage.model
+    return "" if usage.total_tokens else other.model

@@ -20,7 +20,7 @@ def resolved_shapes(
 
 def resolved_text(shape: ResolvedShape) -> str:
     """Return the target of an argument as one text."""
-    references = "; ".join(f"{one['name']}: {one['text']}" for one in shape["references"])
+    references = "; ".join(f"{item['name']}: {item['text']}" for item in shape["references"])
     return references if shape["is_reference"] else f"{shape['text']} ({references})" if references else shape["text"]
 
 
@@ -31,7 +31,7 @@ def only_reference(shape: ResolvedShape | None) -> ResolvedReferenceShape | None
 
 def _shape(argument: ResolvedArgument, keep: Callable[[str], str]) -> ResolvedShape:
     references = [
-        cast("ResolvedReferenceShape", {name: keep(text) for name, text in asdict(one).items()})
-        for one in argument.references
+        cast("ResolvedReferenceShape", {name: keep(text) for name, text in asdict(reference).items()})
+        for reference in argument.references
     ]
     return {"text": keep(argument.text), "references": references, "is_reference": argument.is_reference}

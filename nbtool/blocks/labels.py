@@ -146,8 +146,12 @@ def call_facts(block: CallBlock) -> str:
     if block["seconds"] is not None and block["started"] is not None:
         facts.append(format_seconds(block["seconds"]))
     effective = [decided for decided in block["decisions"] if "again" not in decided]
-    facts += [_decision_fact(one, is_result_asked=_waits_for_result(block)) for one in effective]
-    facts += [EDITED] if "asked_arguments" in block and not any(one["edited"] for one in effective) else []
+    facts += [_decision_fact(decision_data, is_result_asked=_waits_for_result(block)) for decision_data in effective]
+    facts += (
+        [EDITED]
+        if "asked_arguments" in block and not any(decision_data["edited"] for decision_data in effective)
+        else []
+    )
     return " · ".join(facts)
 
 

@@ -41,13 +41,13 @@ def media_data(media: Iterable[Media], store: dict[str, Media]) -> list[MediaDat
     """Describe images, sounds and files, and store their bytes in `shelf` by key."""
     shapes: list[MediaData] = []
     every = list(media)
-    for one in every[:MAX_DISPLAYED]:
-        data = one.data or b""
+    for item in every[:MAX_DISPLAYED]:
+        data = item.data or b""
         key = sha256(data).hexdigest()[:32] if data else ""
         if key:
-            store[key] = one
-        name = one_line(clean_text(one.name or one.url or ""), 200)
-        shapes.append({"key": key, "mime": one_line(clean_text(one.mime), 100), "name": name, "size": len(data)})
+            store[key] = item
+        name = one_line(clean_text(item.name or item.url or ""), 200)
+        shapes.append({"key": key, "mime": one_line(clean_text(item.mime), 100), "name": name, "size": len(data)})
     if len(every) > MAX_DISPLAYED:
         shapes.append({"key": "", "mime": "", "name": f"… {len(every) - MAX_DISPLAYED:,} more", "size": 0})
     return shapes

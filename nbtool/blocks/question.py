@@ -115,8 +115,12 @@ def preview_data(data: Mapping[str, Any]) -> TablePreview:
 
 def _reask_data(reask: RepeatedQuestion) -> ReaskData:
     differences: list[DifferenceData] = [
-        {"what": clean_text(one.what), "before": clean_text(one.before), "after": clean_text(one.after)}
-        for one in reask.differences
+        {
+            "what": clean_text(difference.what),
+            "before": clean_text(difference.before),
+            "after": clean_text(difference.after),
+        }
+        for difference in reask.differences
     ]
     problem, edited = clean_text(reask.problem), clean_text(reask.edited)
     title = REASK_TITLES[reask.reason]
@@ -144,10 +148,10 @@ def _reask_lines(reask: ReaskData) -> Iterator[str]:
         yield reask["problem"]
     if reask["edited"]:
         yield f"Your arguments were: {reask['edited']}"
-    for one in reask["differences"]:
-        yield f"Changed: {one['what']}"
-        yield from (f"- {line}" for line in one["before"].splitlines())
-        yield from (f"+ {line}" for line in one["after"].splitlines())
+    for data in reask["differences"]:
+        yield f"Changed: {data['what']}"
+        yield from (f"- {line}" for line in data["before"].splitlines())
+        yield from (f"+ {line}" for line in data["after"].splitlines())
 
 
 def question_summary(block: CallBlock) -> str:

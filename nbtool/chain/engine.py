@@ -103,7 +103,7 @@ class Engine:
         if self._turn.cancel.is_set:
             errors = [error, *self._other_errors] if error else self._other_errors
             # A real error takes precedence over a simultaneous stop.
-            real = [one for one in errors if isinstance(one, HookFailed) or not isinstance(one, NbtoolError)]
+            real = [item for item in errors if isinstance(item, HookFailed) or not isinstance(item, NbtoolError)]
             self._outcome.errors.extend(real)
             return "cancelled"
         if not in_time:

@@ -105,7 +105,7 @@ class BatchMaker:
         if self.plan.batch:
             limit, self.settings = None, replace(self.settings, stream=False)  # it is applied before, to all lines
         own.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.plugins]
-        self.budgets = [one for one in own.plugins if isinstance(one, Budget)]
+        self.budgets = [plugin for plugin in own.plugins if isinstance(plugin, Budget)]
         # with a recording, answers are replayed and recorded: one from the journal would be in no recording
         self.reads_journal = self.plan.resume and recorder.file is None
         self.is_streamed = False
@@ -137,22 +137,22 @@ class BatchMaker:
         """Return the value of a completed turn; raises as `answer_value`."""
         return answer_value(turn, as_=self.arguments["as_"])
 
-    def capture(self, one: PromptItem, key: str) -> Coroutine[Any, Any, Request]:
+    def capture(self, prompt_item: PromptItem, key: str) -> Coroutine[Any, Any, Request]:
         """Return the work that returns the request of a prompt as its turn would send it."""
         fork = self.chat.fork(chat_id=self.chat.chat_id)
         settings = replace(self.settings, cell_id=key, typed="")
-        return capture_request(fork, one.prompt, settings=settings, **self.arguments)
+        return capture_request(fork, prompt_item.prompt, settings=settings, **self.arguments)
 
     def prepare_reply(
         self,
-        one: PromptItem,
+        prompt_item: PromptItem,
         key: str,
         caller_thread: CallerThread,
         replace_endpoint: Callable[[Endpoint], Endpoint],
     ) -> Turn:
         """Return the turn of a prompt whose reply is there: its endpoint yields that, and is not asked again."""
         fork = self.chat.fork(chat_id=self.chat.chat_id)
-        turn = self._compose(fork, one, key, caller_thread, (), fork.plugins, replace_endpoint)
+        turn = self._compose(fork, prompt_item, key, caller_thread, (), fork.plugins, replace_endpoint)
         if turn.answer:
             turn.answer.retries = 0
         self._results.begin(turn, fork.variables)
@@ -196,9 +196,13 @@ class BatchMaker:
         keys = [key for _, key in prompts]
 
         def prepare(
-            one: PromptItem, key: str, caller_thread: CallerThread, retries: PromptRetries, versions: Sequence[Turn]
+            prompt_item: PromptItem,
+            key: str,
+            caller_thread: CallerThread,
+            retries: PromptRetries,
+            versions: Sequence[Turn],
         ) -> Turn:
-            return self._prepare(one, key, caller_thread, retries, versions, plugins_of(one))
+            return self._prepare(prompt_item, key, caller_thread, retries, versions, plugins_of(prompt_item))
 
         earlier = EarlierTurns(continued=continued)
         driver = BatchDriver(
@@ -210,7 +214,7 @@ class BatchMaker:
             is_part=True,
             receive=receive,
         )
-        return Batch(PromptSet([one for one, _ in prompts], list), driver, self.plan, self._backoff)
+        return Batch(PromptSet([prompt for prompt, _ in prompts], list), driver, self.plan, self._backoff)
 
     def _compose_first(self, **arguments: Any) -> Turn:
         """Return a turn that checks the settings; without a key here, workers may have one."""
@@ -225,7 +229,7 @@ class BatchMaker:
 
     def _prepare(
         self,
-        one: PromptItem,
+        prompt_item: PromptItem,
         key: str,
         caller_thread: CallerThread,
         retries: PromptRetries,
@@ -233,14 +237,14 @@ class BatchMaker:
         plugins: Sequence[object] = (),
     ) -> Turn:
         fork = self.chat.fork(chat_id=self.chat.chat_id)
-        turn = self._compose(fork, one, key, caller_thread, versions, [*plugins, *fork.plugins, retries])
+        turn = self._compose(fork, prompt_item, key, caller_thread, versions, [*plugins, *fork.plugins, retries])
         self._results.begin(turn, fork.variables)
         return turn
 
     def _compose(  # noqa: PLR0913 - what a turn is composed of
         self,
         fork: ChatBase,
-        one: PromptItem,
+        prompt_item: PromptItem,
         key: str,
         caller_thread: CallerThread,
         versions: Sequence[Turn],
@@ -252,7 +256,7 @@ class BatchMaker:
         if not versions:
             return compose_turn(
                 fork,
-                one.prompt,
+                prompt_item.prompt,
                 settings=settings,
                 caller_thread=caller_thread,
                 replace_endpoint=replace_endpoint,
@@ -291,7 +295,9 @@ class BatchMaker:
             has_tools = bool(self.chat.tools.tools())
             claim.take(self.key.chat_id, keys, journal().path if has_tools or self.plan.batch else None)
         earlier = self._find_earlier(keys)
-        acted = {key: acted_turns[one.index] for one, key in zip(items, keys, strict=True) if one.index in acted_turns}
+        acted = {
+            key: acted_turns[item.index] for item, key in zip(items, keys, strict=True) if item.index in acted_turns
+        }
         if left := {key: turn_id for key, turn_id in acted.items() if key not in earlier}:
             earlier |= self.key.sort_turns(_read_turns(left), self.free_tools)
         if self.reads_journal:

@@ -56,7 +56,9 @@ def answer_chunk(description: Sealed, sealed: Sealed, line: WorkerLine) -> Packe
         return pack_error(_explain(error))
     try:
         keys = link.begin(chunk.chunk_id)
-        _ChunkRun(replace(chunk, prompts=[one for one in chunk.prompts if one[1] in keys]), link).run(description)
+        _ChunkRun(replace(chunk, prompts=[prompt for prompt in chunk.prompts if prompt[1] in keys]), link).run(
+            description
+        )
     except Cancelled:  # nobody waits
         return None
     except Exception as error:  # noqa: BLE001 - opening a description imports and runs code of the user's
@@ -73,7 +75,7 @@ class _ChunkRun:
         self._chunk, self._link = chunk, link
         self._checks = {key: HomeCheck(link) for _, key in chunk.prompts}
         self._writers: dict[str, HomeWriter] = {}
-        self._keys = {one.index: key for one, key in chunk.prompts}
+        self._keys = {prompt.index: key for prompt, key in chunk.prompts}
         self._free_tools: frozenset[str] = frozenset()
         self._is_metered = False
         self._batch: Batch | None = None
@@ -113,8 +115,8 @@ class _ChunkRun:
             ):  # of a terminal, which sends it to every process of the pool; `wait` has cancelled
                 batch.wait()
 
-    def _plugins_of(self, one: PromptItem) -> Sequence[object]:
-        key = self._keys[one.index]
+    def _plugins_of(self, prompt_item: PromptItem) -> Sequence[object]:
+        key = self._keys[prompt_item.index]
         return [
             self._checks[key],
             *([HomeMeter(self._link, key, lambda: self._writers[key])] if self._is_metered else []),

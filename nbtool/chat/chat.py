@@ -201,7 +201,7 @@ class Chat(ChatBase):
         if is_read_only or is_unknown:
             near = difflib.get_close_matches(name, CHAT_ATTRIBUTES)
             fix = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(CHAT_ATTRIBUTES)}."
-            if name in {one.name for one in fields(Limits)}:
+            if name in {field.name for field in fields(Limits)}:
                 changed = f"{name}={shorten(repr(value), 40)}"
                 fix = f"It is a limit: `chat.limits = dataclasses.replace(chat.limits, {changed})`."
             raise BadUsage(f"A chat has no setting {name!r}.", fix=fix)

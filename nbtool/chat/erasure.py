@@ -35,7 +35,11 @@ def erase(id_: str = "") -> Erased:
         BadUsage: a turn of an open chat that has this is running; nothing was erased.
         nbtool.errors.JournalError: the journal cannot be written; what was open is no longer sent all the same.
     """
-    affected = [one for one in open_conversations() if isinstance(one, ChatBase) and _has(one, id_)]
+    affected = [
+        conversation
+        for conversation in open_conversations()
+        if isinstance(conversation, ChatBase) and _has(conversation, id_)
+    ]
     for chat in affected:
         _check_ended(chat)
     forget_records(id_)
@@ -47,7 +51,7 @@ def erase(id_: str = "") -> Erased:
 def _has(chat: ChatBase, id_: str) -> bool:
     """Return whether a chat has turns that are erased."""
     versions = list(chat.tree.all_versions())
-    return bool(versions) if id_ in ("", chat.chat_id) else any(one.turn_id == id_ for one in versions)
+    return bool(versions) if id_ in ("", chat.chat_id) else any(version.turn_id == id_ for version in versions)
 
 
 def _check_ended(chat: ChatBase) -> None:
@@ -75,4 +79,4 @@ def _results(turn: Turn) -> Iterator[str]:
     """Yield the names of what a turn has stored: results, long arguments, images and sounds."""
     for call in turn.calls:
         yield from (call.reference, call.arguments_reference)
-    yield from (one.name for one in turn.media)
+    yield from (media.name for media in turn.media)

@@ -74,8 +74,10 @@ def extract_chat(chat: C, /, turn: TurnRef = None, *, subtree: bool = False, cut
 def _nodes(chat: ChatBase, turn: TurnRef, *, subtree: bool) -> Sequence[Node[Turn]]:
     """Return the nodes to copy, parents first."""
     node, _ = chat.find_turn(turn)
-    nodes = [one for one in chat.tree.nodes() if node in chat.tree.path(one)] if subtree else list(chat.tree.path(node))
-    versions = (version for one in nodes for version in _versions(one, subtree=subtree))
+    nodes = (
+        [item for item in chat.tree.nodes() if node in chat.tree.path(item)] if subtree else list(chat.tree.path(node))
+    )
+    versions = (version for item in nodes for version in _versions(item, subtree=subtree))
     if running := next((version for version in versions if not version.done.done()), None):
         raise BadUsage(f"{short_id(running.turn_id)} is still running.", fix="Wait for it, or stop it first.")
     return nodes

@@ -36,9 +36,9 @@ def host_of(turn: Turn, tree: Tree[Turn]) -> str | None:
     """
     if (host := _host_of_log(turn)) is not None:
         return host
-    node = next((one for one in tree.nodes() if turn in one.all_versions), None)
+    node = next((item for item in tree.nodes() if turn in item.all_versions), None)
     hosts = map(_host_of_log, reversed(node.all_versions)) if node else ()
-    return next((one for one in hosts if one is not None), None)
+    return next((item for item in hosts if item is not None), None)
 
 
 def _host_of_log(turn: Turn) -> str | None:

@@ -61,8 +61,8 @@ def make_provider_source(maker: BatchMaker) -> ProviderSource:
     endpoint, api = _find_api(maker)
     http = endpoint.adapted
 
-    def prepare(one: PromptItem, key: str, caller_thread: CallerThread, result: LineResult) -> Turn:
-        return maker.prepare_reply(one, key, caller_thread, partial(_with_reply, result=result))
+    def prepare(prompt_item: PromptItem, key: str, caller_thread: CallerThread, result: LineResult) -> Turn:
+        return maker.prepare_reply(prompt_item, key, caller_thread, partial(_with_reply, result=result))
 
     return ProviderSource(
         api,

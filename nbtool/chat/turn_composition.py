@@ -108,7 +108,7 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
         endpoint: Endpoint = ReplayOnlyEndpoint(model_name, EDIT_SENDS_NOTHING, EDIT_FIX)
     else:
         model_name = chat.recorder.model_name(chat.model, chosen.replay)
-        retries = next((one for one in chat.plugins if isinstance(one, Retries)), None)  # of a map
+        retries = next((plugin for plugin in chat.plugins if isinstance(plugin, Retries)), None)  # of a map
         endpoint = chat.recorder.endpoint(chat.model, chosen.replay, retries)
     combined = _options(chat, endpoint, options)
     run = TurnRun(chat, replace_endpoint(endpoint) if replace_endpoint else endpoint, combined, chosen, plan)

@@ -46,7 +46,9 @@ def note_prompt(
     A message that code has put together is not typed, and a repeated prompt is what it was.
     """
     if plan and plan.prompt is not None:
-        former = next((one for one in plan.node.all_versions if one.prompt is plan.prompt), None)
+        former = next(
+            (all_version for all_version in plan.node.all_versions if all_version.prompt is plan.prompt), None
+        )
         _prompts[turn] = _prompts.get(former, PromptOrigin()) if former else PromptOrigin()
         return
     text = "" if isinstance(prompt, Message) else prompt
@@ -59,10 +61,10 @@ def note_prompt(
 def make_sources(turn: Turn, node: Node[Turn], tools: Iterable[Tool], exposed: Iterable[str]) -> TurnSources:
     """Return the sources of a turn at its place in the conversation, and keep them for the turns after it."""
     origin, line = _prompts.get(turn, PromptOrigin()), list(_earlier_turns(node))
-    typed = (*(_prompts[one].typed for one in line if one in _prompts), origin.typed)
+    typed = (*(_prompts[item].typed for item in line if item in _prompts), origin.typed)
     own = [*origin.outside]
     own += (OutsideText(OF_VARIABLE.format(name=name)) for name in exposed)
-    own += (OutsideText(OF_SERVER.format(tool=one.display_name)) for one in tools if one.sends_to == "server")
+    own += (OutsideText(OF_SERVER.format(tool=tool.display_name)) for tool in tools if tool.sends_to == "server")
     earlier = dict.fromkeys(text for texts in (*map(_own_texts_of, line), own) for text in texts)
     sources = _sources[turn] = TurnSources(turn.turn_id, typed, tuple(earlier), tuple(own))
     return sources

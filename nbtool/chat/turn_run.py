@@ -187,7 +187,7 @@ class TurnRun:
         """Return the engine of a turn, and the context that its plugins get."""
         chat = self.chat
         is_media = self.endpoint.dialect in MEDIA_KINDS  # no tools; its prompt is what is drawn: no objects are listed
-        exposed = {one.name: chat.variables.describe(one.name) for one in chat.exposed_variables()}
+        exposed = {variable.name: chat.variables.describe(variable.name) for variable in chat.exposed_variables()}
         limits, history = self.settings.limits or chat.limits, tuple(self._history(plan.node))
         agent = make_agent_turn(chat, turn, self._turns_before(plan), self.endpoint)
         limits = limits_of_agent(limits) if agent else limits
@@ -202,7 +202,7 @@ class TurnRun:
         asks_models = asks_models or getattr(turn.approver, "reviewer", None) is not None
         shared = shared_budget(limits) if asks_models else None
         limit = site_budget() if is_limited(self.endpoint) else None
-        added = [one for one in (shared, limit) if one and not any(one is other for other in chat.plugins)]
+        added = [budget for budget in (shared, limit) if budget and not any(budget is other for other in chat.plugins)]
         plugins = [*chat.plugins, *added, *([AgentCleanup(agent)] if agent else [])]
         sources = make_sources(turn, plan.node, tools.tools().values(), exposed)
         turn.additions.on_taken = sources.note_prompt

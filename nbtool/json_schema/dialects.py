@@ -79,12 +79,12 @@ class _GeminiForm:
             accepted["description"] = (
                 f"{accepted['description']} ({sentence})" if accepted.get("description") else sentence
             )
-        return map_subschemas(accepted, lambda one: self.of(one, within) if isinstance(one, dict) else one)
+        return map_subschemas(accepted, lambda item: self.of(item, within) if isinstance(item, dict) else item)
 
     def _unrolled(self, schema: Schema, within: tuple[str, ...]) -> Schema:
         """Return what a reference refers to in its place: a recursive type some levels deep, then any of its type."""
         name = schema["$ref"].removeprefix(DEFINITION)
-        whole = {**self.definitions.get(name, {}), **{key: one for key, one in schema.items() if key != "$ref"}}
+        whole = {**self.definitions.get(name, {}), **{key: item for key, item in schema.items() if key != "$ref"}}
         return _outline(whole) if within.count(name) >= MAX_UNROLLED else self.of(whole, (*within, name))
 
 
@@ -94,7 +94,7 @@ def _outline(schema: Schema) -> Schema:
 
 def _keep_text_choices(schema: Schema) -> None:
     """Keep choices if all of them are texts, or null, which is a type of its own; others are refused."""
-    choices = [one for one in schema.get("enum", ()) if one is not None]
+    choices = [item for item in schema.get("enum", ()) if item is not None]
     if not choices or not all(isinstance(choice, str) for choice in choices):
         schema.pop("enum", None)
         return

@@ -104,7 +104,7 @@ def fit_values(schema: Schema) -> Schema:
     types = type_names(fitted)
     if "array" in types:
         fitted.setdefault("items", {})
-    choices = [one for one in fitted.pop("enum", ()) if not types or any(is_of_type(one, name) for name in types)]
+    choices = [item for item in fitted.pop("enum", ()) if not types or any(is_of_type(item, name) for name in types)]
     if choices:
         fitted["enum"] = list({json.dumps(choice, sort_keys=True): choice for choice in choices}.values())
     if types and not any(is_of_type(fitted.get("const"), name) for name in types):

@@ -53,9 +53,9 @@ def subschemas(schema: dict[str, Any]) -> Iterator[Any]:
 
 def _map_value(key: str, value: Any, convert: Convert) -> Any:
     if key in SCHEMA_MAPS and isinstance(value, dict):
-        return {name: convert(one) for name, one in value.items()}
+        return {name: convert(item) for name, item in value.items()}
     if isinstance(value, list) and (key in SCHEMA_LISTS or key == "items"):
-        return [convert(one) for one in value]
+        return [convert(item) for item in value]
     return convert(value) if key in ONE_SCHEMA and isinstance(value, dict | bool) else value
 
 
@@ -90,7 +90,7 @@ def _of(*kinds: type) -> Callable[[Any], bool]:
 
 
 def _is_text_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 CHECKS: dict[str, Callable[[Any], bool]] = {

@@ -35,31 +35,31 @@ def merge_all(first: Schema, others: Iterable[Schema]) -> Schema:
     """
     given = [first, *others]
     empty: Schema = {}
-    merged = reduce(_merge, (one for one in given if "$ref" not in one), empty)
-    references = [{"$ref": one["$ref"]} for one in given if "$ref" in one]
-    beside = [{key: value for key, value in one.items() if key != "$ref"} for one in given if "$ref" in one]
+    merged = reduce(_merge, (record for record in given if "$ref" not in record), empty)
+    references = [{"$ref": record["$ref"]} for record in given if "$ref" in record]
+    beside = [{key: value for key, value in record.items() if key != "$ref"} for record in given if "$ref" in record]
     merged = reduce(_merge, beside, merged)
     if len(references) == 1 and merged.keys() <= ANNOTATIONS:
         return {**merged, **references[0]}
     return {**merged, "allOf": [*merged.get("allOf", ()), *references]} if references else merged
 
 
-def _merge(one: Schema, other: Schema) -> Schema:
-    merged = {**other, **one}
-    if "properties" in one and "properties" in other:
-        merged["properties"] = _merge_properties(one["properties"], other["properties"])
-    if "required" in one and "required" in other:
-        merged["required"] = list(dict.fromkeys([*one["required"], *other["required"]]))
+def _merge(item: Schema, other: Schema) -> Schema:
+    merged = {**other, **item}
+    if "properties" in item and "properties" in other:
+        merged["properties"] = _merge_properties(item["properties"], other["properties"])
+    if "required" in item and "required" in other:
+        merged["required"] = list(dict.fromkeys([*item["required"], *other["required"]]))
     if (
-        "type" in one
+        "type" in item
         and "type" in other
-        and (shared := [name for name in type_names(one) if name in type_names(other)])
+        and (shared := [name for name in type_names(item) if name in type_names(other)])
     ):
         merged["type"] = shared[0] if len(shared) == 1 else shared
-    if "enum" in one and "enum" in other and (values := [value for value in one["enum"] if value in other["enum"]]):
+    if "enum" in item and "enum" in other and (values := [value for value in item["enum"] if value in other["enum"]]):
         merged["enum"] = values
     for key in ("anyOf", "oneOf"):
-        if key in one and key in other and one[key] != other[key]:
+        if key in item and key in other and item[key] != other[key]:
             merged["allOf"] = [*merged.get("allOf", ()), {key: other[key]}]
     return merged
 
@@ -92,9 +92,9 @@ def _fold(schema: Schema, definitions: Mapping[str, Schema], within: tuple[str, 
     if (ref := schema.get("$ref")) and ref not in within:
         parts.append((definitions[ref.removeprefix(DEFINITION)], (*within, ref)))
     for part, inside in parts:
-        if (one := _fold(part, definitions, inside)) is None:
+        if (record := _fold(part, definitions, inside)) is None:
             return None
-        folded = _merge(folded, one)
+        folded = _merge(folded, record)
     for key in ("anyOf", "oneOf"):
         if options := schema.get(key):
             branches = [branch for option in options if (branch := _fold(option, definitions, within)) is not None]
@@ -102,7 +102,7 @@ def _fold(schema: Schema, definitions: Mapping[str, Schema], within: tuple[str, 
                 return None
             folded = _with_alternatives(folded, branches)
     conditional = [schema[key] for key in ("then", "else") if isinstance(schema.get(key), dict)]
-    optional = [_fold(one, definitions, within) or {} for one in conditional]
+    optional = [_fold(item, definitions, within) or {} for item in conditional]
     return _with_alternatives(folded, [*optional, {}]) if optional else folded
 
 
@@ -137,11 +137,11 @@ def _required(schema: Schema) -> list[str]:
 
 def _any_of(found: list[Schema]) -> Schema:
     """Return one schema for those of a property in several branches; constants become choices."""
-    distinct = list({json.dumps(one, sort_keys=True): one for one in found}.values())
+    distinct = list({json.dumps(record, sort_keys=True): record for record in found}.values())
     if len(distinct) == 1:
         return distinct[0]
-    if all(one.keys() <= ANNOTATIONS | {"const", "type"} and "const" in one for one in distinct):
-        types = list(dict.fromkeys(name for one in distinct for name in type_names(one)))
-        chosen: Schema = {"enum": [one["const"] for one in distinct]}
+    if all(record.keys() <= ANNOTATIONS | {"const", "type"} and "const" in record for record in distinct):
+        types = list(dict.fromkeys(name for record in distinct for name in type_names(record)))
+        chosen: Schema = {"enum": [record["const"] for record in distinct]}
         return {"type": types[0], **chosen} if len(types) == 1 else chosen
     return {"anyOf": distinct}

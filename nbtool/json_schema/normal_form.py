@@ -161,8 +161,8 @@ class _Builder:
             elif key == "items":
                 built |= self._items(schema, place, level)
             elif key == "patternProperties":
-                fitting = {name: one for name, one in value.items() if is_pattern(name) and one is not False}
-                built[key] = {name: self._convert(one, place, level + 1) for name, one in fitting.items()}
+                fitting = {name: item for name, item in value.items() if is_pattern(name) and item is not False}
+                built[key] = {name: self._convert(item, place, level + 1) for name, item in fitting.items()}
             elif key in ONE_SCHEMA:
                 built[key] = value if isinstance(value, bool) else self._convert(value, place, level + 1)
             elif key != "required":
@@ -173,12 +173,12 @@ class _Builder:
     def _properties(self, given: Schema, level: int) -> Schema:
         """Return the properties under names that every server takes; one that is no schema is left out."""
         built: Schema = {}
-        for name, one in given.items():
+        for name, item in given.items():
             place = f"the parameter {quoted_name(name)}"
-            if not isinstance(one, dict | bool):
+            if not isinstance(item, dict | bool):
                 self._note(place, "is no schema")
-            elif one is not False:
-                converted = self._convert(one, place, level + 1)
+            elif item is not False:
+                converted = self._convert(item, place, level + 1)
                 offered = self._offer(name)
                 built[offered] = converted if offered == name else with_original_name(converted, name)
         return {"properties": built}
@@ -186,8 +186,8 @@ class _Builder:
     def _required(self, schema: Schema, built: Schema) -> Schema:
         """Return the names of the required parameters, each of which is a property."""
         properties = schema.get("properties", {})
-        marked = [name for name, one in properties.items() if isinstance(one, dict) and one.get("required") is True]
-        left_out = {name for name, one in properties.items() if self._offer(name) not in built.get("properties", {})}
+        marked = [name for name, item in properties.items() if isinstance(item, dict) and item.get("required") is True]
+        left_out = {name for name, item in properties.items() if self._offer(name) not in built.get("properties", {})}
         names = [name for name in [*schema.get("required", ()), *marked] if name not in left_out]
         if not names:
             return {}
@@ -207,11 +207,11 @@ class _Builder:
     def _list(self, given: Any, key: str, place: str, level: int) -> list[Schema]:
         """Return the normal forms of a list of schemas, without what is none, and what nothing fits."""
         built = []
-        for one in given if isinstance(given, list) else ():
-            if not isinstance(one, dict | bool):
+        for item in given if isinstance(given, list) else ():
+            if not isinstance(item, dict | bool):
                 self._note(place, f"has something in {key} that is no schema")
-            elif one is not False:
-                built.append(self._convert(one, place, level + 1))
+            elif item is not False:
+                built.append(self._convert(item, place, level + 1))
         return built
 
     def _items(self, schema: Schema, place: str, level: int) -> Schema:

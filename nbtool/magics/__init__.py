@@ -287,8 +287,8 @@ def unload(shell: Any) -> None:
     magics.stop()
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop(magics.name, None)
-    for one in (magics.settings, magics):  # IPython registers every set of magics itself, and never removes one
-        shell.configurables.remove(one)
+    for item in (magics.settings, magics):  # IPython registers every set of magics itself, and never removes one
+        shell.configurables.remove(item)
     shell.input_transformers_cleanup.remove(magics.allow_empty_body)
     magics.input.remove(shell)
     put_debugger_back(shell)

@@ -118,5 +118,5 @@ def _in_command(source: CompletionSource, words: list[str], fragment: str) -> Of
     if not command:
         return Offer(fragment, candidates.commands())
     found = candidates.command_arguments(source.kernel_chats, command, args)
-    names_chat = candidates.takes(command, "past chat") and any(one.startswith(fragment) for one in found)
+    names_chat = candidates.takes(command, "past chat") and any(text.startswith(fragment) for text in found)
     return Offer(fragment, found, candidates.takes(command, "path") and not names_chat)

@@ -184,7 +184,7 @@ def variables(chats: KernelChats) -> Candidates:
 def types(chats: KernelChats) -> Candidates:
     """Return the types that an answer can be parsed as: the notebook's own classes, and simple ones."""
     own = {name: value for name, value in _public(chats).items() if isinstance(value, type)}
-    simple = {one.__name__: _describe("type") for one in (str, int, float, bool, list, dict)}
+    simple = {item.__name__: _describe("type") for item in (str, int, float, bool, list, dict)}
     return simple | {name: _describe("class", value.__doc__) for name, value in own.items()}
 
 
@@ -275,7 +275,7 @@ def _describe_tool(tool: Tool) -> str:
 def _pending_questions(chats: KernelChats) -> Candidates:
     """Return the ids of the calls that wait for approval."""
     pending = (question for chat in chats.chats.values() for question in chat.approvals.pending())
-    return {one.digest[:12]: _describe("call", f"{one.display_name} {one.shown}") for one in pending}
+    return {item.digest[:12]: _describe("call", f"{item.display_name} {item.shown}") for item in pending}
 
 
 def _settings(chats: KernelChats) -> Candidates:

@@ -60,7 +60,11 @@ def _turn_lines(name: str, chat: Chat) -> list[str]:
     lines = []
     for turn in chat.running_turns:
         asked = {event.digest: event for event in turn.log if isinstance(event, CallAsked)}
-        waiting = [describe_subject(asked[one]) for one in chat.open_questions(turn) if one in asked]
+        waiting = [
+            describe_subject(asked[open_question])
+            for open_question in chat.open_questions(turn)
+            if open_question in asked
+        ]
         what = f"; it waited for a decision on {one_line(waiting[0], MAX_NAME)}" if waiting else ""
         lines.append(f"A turn of the chat {one_line(repr(name), MAX_NAME)} was stopped{what}. Nothing of it runs now.")
     return lines

@@ -58,7 +58,9 @@ def completer(source: CompletionSource) -> Callable[[Completions], Completions]:
                 return
             yield from _offered(offer, offset)
             if offer.takes_path:
-                yield from (_path(one) for one in own(text, offset) if _FILE_MATCHER in one._origin)
+                yield from (
+                    _path(completion) for completion in own(text, offset) if _FILE_MATCHER in completion._origin
+                )
 
         return completions
 

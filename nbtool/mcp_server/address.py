@@ -58,7 +58,7 @@ def find_server(pid: int | None = None) -> ServerAddress:
     found = [address for address in _addresses() if pid in (None, address.pid) and _is_running(address.pid)]
     if not found:
         raise BadUsage(NO_SERVER.format(folder=data_dir() / FOLDER), fix=START)
-    return max(found, key=lambda one: one.path.stat().st_mtime)
+    return max(found, key=lambda server_address: server_address.path.stat().st_mtime)
 
 
 def _addresses() -> Iterator[ServerAddress]:

@@ -150,7 +150,9 @@ def mask_part(part: Part, masks: Masks) -> Part:
         case ToolCall():
             return replace(part, arguments=_mask_arguments(part.arguments, masks))
         case ToolResult():
-            return replace(part, text=masks.mask(part.text), media=tuple(_mask_media(one, masks) for one in part.media))
+            return replace(
+                part, text=masks.mask(part.text), media=tuple(_mask_media(media, masks) for media in part.media)
+            )
         case Media():
             return _mask_media(part, masks)
         case ProviderCall():

@@ -92,7 +92,7 @@ def site_budget() -> SiteBudget | None:
     usd, tokens = policy.budget("usd"), policy.budget("tokens")
     if not (usd or tokens):
         return None
-    refusal = Denied(NO_MORE.format(path=" and ".join(dict.fromkeys(one[1] for one in (usd, tokens) if one))))
+    refusal = Denied(NO_MORE.format(path=" and ".join(dict.fromkeys(pair[1] for pair in (usd, tokens) if pair))))
     limit = SiteBudget(tokens=int(tokens[0]) if tokens else None, usd=usd[0] if usd else None, ask=lambda _: refusal)
     limit.fix = f"{refusal.reason[0].upper()}{refusal.reason[1:]}. {ENDED}"
     return limit

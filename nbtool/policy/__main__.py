@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PolicyUnreadable as error:
         print(error, file=sys.stderr)  # noqa: T201 - the output of a command
         return 1
-    texts = [_describe(one) for one in found if one]
+    texts = [_describe(policy_file) for policy_file in found if policy_file]
     with closable_output():
         print("\n\n".join(texts) or f"No policy is in force: {system_path()} does not exist.")  # noqa: T201 - the same
     return 0

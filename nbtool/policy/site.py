@@ -191,7 +191,10 @@ class SitePolicy:
     def prices(self, host: str, model: str) -> list[PriceRule | None]:
         """Return the price of a model at a host in each file that limits dollars; None where one names none."""
         limiting = [file.rules.budget for file in self.files if file.rules.budget.usd]
-        return [one.prices.get(f"{host}/{model}") or one.prices.get(f"{host}/*") for one in limiting]
+        return [
+            budget_rules.prices.get(f"{host}/{model}") or budget_rules.prices.get(f"{host}/*")
+            for budget_rules in limiting
+        ]
 
     @property
     def journal_storage(self) -> Literal["disk", "memory", ""]:
@@ -259,7 +262,7 @@ def _parse_proxy(address: str) -> tuple[str, int]:
 
 
 def _refusal(file: PolicyFile, what: str, allowed: Sequence[HostPattern | str]) -> PolicyRefused:
-    names = ", ".join(one if isinstance(one, str) else one.text for one in allowed)
+    names = ", ".join(text if isinstance(text, str) else text.text for text in allowed)
     return PolicyRefused(
         f"The policy {file.path} does not allow {what}.", fix=f"Allowed: {shorten(names, 400) or 'none'}."
     )

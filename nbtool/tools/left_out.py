@@ -22,4 +22,4 @@ def _left_out_by(source: Any) -> tuple[str, ...]:
     inner = [*getattr(source, "sources", ()), *filter(None, [getattr(source, "_source", None)])]
     left_out = getattr(source, "left_out", None)
     own = tuple(left_out()) if callable(left_out) else ()
-    return (*own, *(line for one in inner for line in _left_out_by(one)))
+    return (*own, *(line for item in inner for line in _left_out_by(item)))

@@ -113,7 +113,7 @@ PRIVATE_OF = frozenset({
 
 def words_of(stem: str) -> list[str]:
     """Return the words of a name in lower case and in the singular, without numbers."""
-    plain = "".join(one for one in unicodedata.normalize("NFKD", stem) if not unicodedata.combining(one))
+    plain = "".join(text for text in unicodedata.normalize("NFKD", stem) if not unicodedata.combining(text))
     spelled = _ATTACHED.sub(" mfa ", plain)
     words = [word.lower() for word in _WORD.findall(spelled) if not word.isdigit()]
     return [singular(word) for word in words]

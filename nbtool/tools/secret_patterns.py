@@ -258,7 +258,7 @@ def original_names(name: str) -> tuple[str, ...]:
     """Return a name and the names it may be a copy of: `.netrc~`, `.#.netrc`, `id_rsa.bak.gz`, `kaggle (1).json`."""
     names = latest = dict.fromkeys([name])
     for _ in range(_MAX_COPY_MARKS):
-        latest = dict.fromkeys(shorter for one in latest for shorter in _without_mark(one) if shorter not in names)
+        latest = dict.fromkeys(shorter for text in latest for shorter in _without_mark(text) if shorter not in names)
         names = names | latest
     return tuple(names)
 

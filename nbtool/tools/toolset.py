@@ -248,7 +248,11 @@ class Toolset:
 
     def _add_source(self, source: ToolSource, beside: Sequence[ToolSource]) -> tuple[str, ...]:
         """Add a source in place of the one with its name, unless that is one of `beside`."""
-        others = [other for other in self._sources if other.name != source.name or any(other is one for one in beside)]
+        others = [
+            other
+            for other in self._sources
+            if other.name != source.name or any(other is tool_source for tool_source in beside)
+        ]
         existing = {**self._own_tools, **{name: tool for other in others for name, tool in other.tools().items()}}
         for name, tool in source.tools().items():
             if name in existing and not _is_same(existing[name], tool):
@@ -380,7 +384,7 @@ def find_tool(source: ToolSource, name: str) -> Tool | None:
 
 @cache
 def _has_find(kind: type) -> bool:
-    return next(("find" in vars(one) for one in kind.__mro__ if "tools" in vars(one)), False)
+    return next(("find" in vars(item) for item in kind.__mro__ if "tools" in vars(item)), False)
 
 
 def on_demand_rules(source: ToolSource) -> tuple[Rule, ...]:
@@ -431,8 +435,8 @@ def _same_function(first: Any, second: Any) -> bool:
 
 
 def _collision(first: Tool, second: Tool, toolset_name: str) -> BadUsage:
-    one, other = first.qualified_name or first.origin, second.qualified_name or second.origin
-    both = f"{one} and {other}" if one != other else f"{one}, of two objects or definitions"
+    item, other = first.qualified_name or first.origin, second.qualified_name or second.origin
+    both = f"{item} and {other}" if item != other else f"{item}, of two objects or definitions"
     return BadUsage(
         f"Two tools are named {first.name!r} in the toolset {toolset_name!r}: {both}.",
         fix='Rename one with tool(name=...), or use toolset.prefixed(...): Toolset("b", [b]).prefixed("b_").',

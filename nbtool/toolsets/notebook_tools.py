@@ -197,12 +197,12 @@ class _NotebookFunctions:
     def preview_move(self, cell: str, after: str) -> str:
         """Return the difference in the order of the cells."""
         found, cells = self._changeable(cell), self._notebook().cells(0)
-        ids = [one.id for one in cells]
+        ids = [item.id for item in cells]
         if after == cell or (after and after not in ids):
             raise ToolFailed("`after` must be the id of another cell, or empty for the start.")
         former = ids[ids.index(cell) - 1] if ids.index(cell) else ""
-        others = [one for one in cells if one.id != cell]
-        at = next((at + 1 for at, one in enumerate(others) if one.id == after), 0)
+        others = [item for item in cells if item.id != cell]
+        at = next((at + 1 for at, other in enumerate(others) if other.id == after), 0)
         order = [*others[:at], found, *others[at:]]
         before, afterwards = ("\n".join(map(_order_line, listed)) for listed in (cells, order))
         diff = line_diff(before, afterwards, "the order of the cells") or "(the cell stays where it is)"

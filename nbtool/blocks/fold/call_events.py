@@ -160,15 +160,15 @@ class CallFolds:
         is_released = is_delivered(event) and event.call_id not in self._withdrawn
         if is_released or event.call_id not in self._guarded:
             return []
-        inner = [one for call_id in self._inside_of(event.call_id) if (one := self._blocks.entries.get(call_id))]
+        inner = [item for call_id in self._inside_of(event.call_id) if (item := self._blocks.entries.get(call_id))]
         output = entry.replace("progress", "") if str(entry.texts["progress"]) else []
-        return output + [patch for one in inner for patch in _outline(one)]
+        return output + [patch for block_builder in inner for patch in _outline(block_builder)]
 
     def _inside_of(self, call_id: str) -> list[str]:
         """Return the calls that code of a call made, directly or by another call."""
         found = {call_id: None}
         for around in (waiting := [call_id]):
-            inner = [one for one, other in self._inside.items() if other == around and one not in found]
+            inner = [text for text, other in self._inside.items() if other == around and text not in found]
             found |= dict.fromkeys(inner)
             waiting += inner
         return list(found)[1:]
@@ -201,9 +201,9 @@ class CallFolds:
     def _marked_media(self, entry: BlockBuilder, result: ToolResult) -> list[MediaData]:
         """Return the media of a call, each with whether the model got it."""
         sent = media_data(result.media, {} if "media" in entry.fields else self._blocks.media)
-        keys = {one["key"] for one in sent}
+        keys = {media["key"] for media in sent}
         shown: list[MediaData] = entry.fields.get("media", sent)
-        return [{**one, "is_sent": one["key"] in keys} if one["key"] else one for one in shown]
+        return [{**media, "is_sent": media["key"] in keys} if media["key"] else media for media in shown]
 
     def _call(self, block_id: str, name: str, in_round: int) -> tuple[list[Patch], BlockBuilder]:
         """Find the call's entry, or create it."""
@@ -245,7 +245,7 @@ def _apply_edit(entry: BlockBuilder, edited: str) -> list[Patch]:
 
 
 def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {"glances": {key: preview_data(one) for key, one in previews.items()}} if previews else {}
+    return {"glances": {key: preview_data(preview) for key, preview in previews.items()}} if previews else {}
 
 
 def _display(event: CallFinished) -> dict[str, Any]:

@@ -182,9 +182,9 @@ def _tables(totals: Totals) -> str:
     waits = [(who, length, format_seconds(length)) for who, length in totals["waited"].items()]
     tables = [
         _table("Waited for", [(str(who), length, text) for who, length, text in waits]),
-        _table("Tools", [(one["name"], one["seconds"], _call_counts(one)) for one in totals["tools"]]),
-        _table("Rounds", [(one["name"], one["seconds"], _token_cost(one)) for one in totals["rounds"]]),
-        _table("Models", [(one["name"], one["seconds"], _token_cost(one)) for one in totals["models"]]),
+        _table("Tools", [(total["name"], total["seconds"], _call_counts(total)) for total in totals["tools"]]),
+        _table("Rounds", [(total["name"], total["seconds"], _token_cost(total)) for total in totals["rounds"]]),
+        _table("Models", [(total["name"], total["seconds"], _token_cost(total)) for total in totals["models"]]),
     ]
     return _fold("Totals", "".join(tables))
 
@@ -202,20 +202,20 @@ def _table(title: str, rows: list[tuple[str, float, str]]) -> str:
     return f'<div style="font-size:85%;{_MUTED_STYLE}">{title}</div><table>{lines}</table>'
 
 
-def _call_counts(one: TotalRow) -> str:
-    failed = f", {one['failed']:,} not done" if one["failed"] else ""
-    return f"{count_of(one['count'], 'call')}{failed}, {format_seconds(one['seconds'])}"
+def _call_counts(item: TotalRow) -> str:
+    failed = f", {item['failed']:,} not done" if item["failed"] else ""
+    return f"{count_of(item['count'], 'call')}{failed}, {format_seconds(item['seconds'])}"
 
 
-def _token_cost(one: TotalRow) -> str:
-    cost = f", {text}" if (text := total_cost(one)) else ""
-    tokens = f"{count_of(one['input_tokens'], 'token')} in, {one['output_tokens']:,} out"
-    return f"{tokens}{cost}, {format_seconds(one['seconds'])}"
+def _token_cost(item: TotalRow) -> str:
+    cost = f", {text}" if (text := total_cost(item)) else ""
+    tokens = f"{count_of(item['input_tokens'], 'token')} in, {item['output_tokens']:,} out"
+    return f"{tokens}{cost}, {format_seconds(item['seconds'])}"
 
 
-def total_cost(one: TotalRow) -> str:
+def total_cost(item: TotalRow) -> str:
     """Format the cost of a sum."""
-    return format_cost(cast("UsageData", one))  # it has the same marks
+    return format_cost(cast("UsageData", item))  # it has the same marks
 
 
 def _fold(summary: str, inside: str, *, indent: int = 0) -> str:

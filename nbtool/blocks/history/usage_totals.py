@@ -71,10 +71,10 @@ def line_totals(turns: Iterable[TurnView]) -> LineTotals:
 def _count_call(event: Event, tools: _Totals, into: list[TotalRow]) -> None:
     match event:
         case ReplyFinished():
-            for one in into:
-                one["count"] += 1
-                one["seconds"] += event.seconds
-                _add_usage(one, event.usage)
+            for row in into:
+                row["count"] += 1
+                row["seconds"] += event.seconds
+                _add_usage(row, event.usage)
         case CallFinished():
             tool = tools.get(one_line(event.display_name, 64))
             tool["count"] += 1
@@ -84,17 +84,17 @@ def _count_call(event: Event, tools: _Totals, into: list[TotalRow]) -> None:
             pass
 
 
-def _add_usage(one: TotalRow, usage: Usage) -> None:
-    one["input_tokens"] += usage.input_tokens
-    one["output_tokens"] += usage.output_tokens
+def _add_usage(row: TotalRow, usage: Usage) -> None:
+    row["input_tokens"] += usage.input_tokens
+    row["output_tokens"] += usage.output_tokens
     if usage.cost is not None:
-        one["cost"] = (one["cost"] or 0.0) + usage.cost
+        row["cost"] = (row["cost"] or 0.0) + usage.cost
     if usage.is_cost_estimated or usage.is_unpriced:
-        one["is_cost_estimated"] = True
+        row["is_cost_estimated"] = True
     if usage.is_cost_unknown:
-        one["is_cost_unknown"] = True
+        row["is_cost_unknown"] = True
     if usage.lacks_tool_cost:
-        one["lacks_tool_cost"] = True
+        row["lacks_tool_cost"] = True
 
 
 def _round_label(event: Event) -> str:
@@ -113,21 +113,21 @@ class _Totals:
 
     def rows(self, max_rows: int, *, sort: bool = True) -> list[TotalRow]:
         """Return the non-empty sums, the longest first or in order, and one more for those beyond the limit."""
-        nonempty = [one for one in self._sums.values() if one["count"]]
-        nonempty = sorted(nonempty, key=lambda one: -one["seconds"]) if sort else nonempty
+        nonempty = [item for item in self._sums.values() if item["count"]]
+        nonempty = sorted(nonempty, key=lambda row: -row["seconds"]) if sort else nonempty
         if len(nonempty) > max_rows:
             rest = _total_row(f"{count_of(len(nonempty) - max_rows, 'other')}")
-            for one in nonempty[max_rows:]:
-                _add(rest, one)
+            for row in nonempty[max_rows:]:
+                _add(rest, row)
             nonempty = [*nonempty[:max_rows], rest]
         return nonempty
 
 
-def _add(to: TotalRow, one: TotalRow) -> None:
-    to["count"] += one["count"]
-    to["failed"] += one["failed"]
-    to["seconds"] += one["seconds"]
-    _add_usage(to, Usage(one["input_tokens"], one["output_tokens"], cost=one["cost"]))
+def _add(to: TotalRow, row: TotalRow) -> None:
+    to["count"] += row["count"]
+    to["failed"] += row["failed"]
+    to["seconds"] += row["seconds"]
+    _add_usage(to, Usage(row["input_tokens"], row["output_tokens"], cost=row["cost"]))
 
 
 def _total_row(name: str) -> TotalRow:

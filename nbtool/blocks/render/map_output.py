@@ -53,7 +53,7 @@ def end_line(data: MapData) -> str:
 
 def failure_lines(data: MapData) -> list[str]:
     """Return each distinct message of a failure with its number, and a line for those that are only counted."""
-    lines = [f"{one['count']:,} failed: {one_line(one['text'], MESSAGE_CHARS)}" for one in data["failures"]]
+    lines = [f"{item['count']:,} failed: {one_line(item['text'], MESSAGE_CHARS)}" for item in data["failures"]]
     return lines + ([f"{data['other_failures']:,} failed with other messages"] if data["other_failures"] else [])
 
 

@@ -150,7 +150,7 @@ def _list(tokens: Sequence[Token], *, is_other: bool) -> str:
         mark = "-*"[is_other] if tokens[0].type == "bullet_list_open" else f"{number}{'.)'[is_other]}"
         blocks = [block[0] for block in _top_level(item[1:-1])]
         is_tight = not any(
-            one.type == "table_open" or (one.type == "paragraph_open" and not one.hidden) for one in blocks
+            entry.type == "table_open" or (entry.type == "paragraph_open" and not entry.hidden) for entry in blocks
         )
         written = ("\n" if is_tight else "\n\n").join(_blocks(item[1:-1]))
         items.append(_prefixed(written, f"{mark} ", " " * (len(mark) + 1)).rstrip())

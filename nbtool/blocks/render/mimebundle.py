@@ -188,7 +188,7 @@ def _head(head: Head, clipper: _Truncator) -> Head:
     if "replayed" in result:
         result["replayed"] = clipper.text(result["replayed"], NAME_LENGTH)
     if (
-        not all(re.fullmatch(ID_PATTERN, one) for one in result.get("turns", ()))
+        not all(re.fullmatch(ID_PATTERN, item) for item in result.get("turns", ()))
         or len(result.get("turns", ())) > MAX_ENTRIES
     ):
         del result["turns"]
@@ -233,11 +233,11 @@ def _call(block: CallBlock, clipper: _Truncator) -> CallBlock:
         "call_id": _identifier(block["call_id"]),
         "name": clipper.text(block["name"], NAME_LENGTH),
         "reference": clipper.text(block["reference"], NAME_LENGTH),
-        "resolved": {clipper.text(name, NAME_LENGTH): _resolved(one, clipper) for name, one in resolved},
-        "repaired": [clipper.text(one, LINE_LENGTH) for one in clipper.entries(block["repaired"])],
+        "resolved": {clipper.text(name, NAME_LENGTH): _resolved(shape, clipper) for name, shape in resolved},
+        "repaired": [clipper.text(entry, LINE_LENGTH) for entry in clipper.entries(block["repaired"])],
         "reason": clipper.text(block["reason"], LINE_LENGTH),
         "question": None,
-        "decisions": [_decision(one, clipper) for one in clipper.entries(block["decisions"])],
+        "decisions": [_decision(entry, clipper) for entry in clipper.entries(block["decisions"])],
     }
     if "facts" in block:
         result["facts"] = clipper.text(block["facts"], LINE_LENGTH)
@@ -250,8 +250,8 @@ def _call(block: CallBlock, clipper: _Truncator) -> CallBlock:
 
 def _resolved(shape: ResolvedShape, clipper: _Truncator) -> ResolvedShape:
     references: list[Any] = [
-        {name: clipper.text(str(text), LINE_LENGTH) for name, text in one.items()}
-        for one in clipper.entries(shape["references"])
+        {name: clipper.text(str(text), LINE_LENGTH) for name, text in entry.items()}
+        for entry in clipper.entries(shape["references"])
     ]
     return {**shape, "text": clipper.text(shape["text"], LINE_LENGTH), "references": references}
 

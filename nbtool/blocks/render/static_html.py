@@ -142,7 +142,7 @@ def to_text(document: Document) -> str:
     """Render a turn as plain text; its thinking and long arguments are only counted."""
     if any(_is_short(block) for block in document["blocks"]):
         document = mark_truncated(document)
-    parts = [f"[{media.describe(one)}]" for one in document["head"].get("attached", ())]
+    parts = [f"[{media.describe(item)}]" for item in document["head"].get("attached", ())]
     parts += [_text_of(block) for block in document["blocks"]]
     parts += [status_line(document["head"]), omission_line(document["head"]), footer_line(document["head"])]
     return "\n\n".join(part.strip("\n") for part in parts if part)
@@ -213,8 +213,8 @@ def _details(block: CallBlock) -> list[str]:
     parts = [_section(title, with_marker(long_arguments(block["arguments"]), block["more"].get("arguments", 0)))]
     if asked_for:
         parts.append(_fold("Requested by the model", _section("Arguments", long_arguments(asked_for))))
-    if any(one["references"] for one in block["resolved"].values()):
-        lines = (escape_invisible(f"{name} = {resolved_text(one)}") for name, one in block["resolved"].items())
+    if any(shape["references"] for shape in block["resolved"].values()):
+        lines = (escape_invisible(f"{name} = {resolved_text(shape)}") for name, shape in block["resolved"].items())
         parts.append(_section("Resolved", "\n".join(lines)))
     parts += [f"<div>{escape_with_code(decision_line(decision))}</div>" for decision in block["decisions"]]
     reason = reason_line(block)
@@ -317,7 +317,7 @@ def _call_text(block: CallBlock) -> str:
         else []
     )
     question_lines = [*(f"    {line}" for line in remark_lines), *question_lines]
-    media_lines = [f"    [{media.describe(one)}]" for one in block.get("media", ())]
+    media_lines = [f"    [{media.describe(item)}]" for item in block.get("media", ())]
     trace = with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))
     reason = unread_reason(block) if block["result"] else ""
     output_lines = [f"    {line}" for text in (result, reason, trace) if text for line in text.split("\n")]

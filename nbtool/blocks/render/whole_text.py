@@ -24,7 +24,7 @@ def to_whole_text(document: Document) -> str:
     """Render a document that was folded with `limits.WHOLE`."""
     document = without_person_only(document)
     head = document["head"]
-    parts = [_section("Prompt", head["prompt"]), *(f"[{describe(one)}]" for one in head.get("attached", ()))]
+    parts = [_section("Prompt", head["prompt"]), *(f"[{describe(media)}]" for media in head.get("attached", ()))]
     parts += [part for block in document["blocks"] for part in _block(block)]
     return "\n\n".join(part for part in [*parts, status_line(head), footer_line(head)] if part)
 
@@ -60,7 +60,7 @@ def _call(block: CallBlock) -> Iterator[str]:
     yield _section("Output", block["progress"])
     yield _section("Result, as the model saw it", block["result"])
     yield _section(TRACEBACK, block.get("traceback", ""))
-    yield "\n".join(f"[{describe(one)}]" for one in block.get("media", ()))
+    yield "\n".join(f"[{describe(media)}]" for media in block.get("media", ()))
     yield f"Stored as {escape_invisible(block['reference'])}; `%chat bind` binds it." if block["reference"] else ""
 
 

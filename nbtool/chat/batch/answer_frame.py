@@ -37,7 +37,7 @@ def fields_of(value: Any) -> Mapping[str, Any] | None:
     if isinstance(model_fields, Mapping):
         return {name: getattr(value, name) for name in model_fields}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, dict) and value and all(isinstance(name, str) for name in value):
         return value
     return None

@@ -182,15 +182,15 @@ class Batch:
 
     def hold(self, answers: Sequence[Answer]) -> None:
         """Keep the results of the calls of these answers until `release`."""
-        for turn in filter(None, (one.turn for one in answers)):
+        for turn in filter(None, (answer.turn for answer in answers)):
             self._driver.results.hold(turn)
 
     def release(self, answers: Sequence[Answer]) -> None:
         """Forget answers that are stored elsewhere, and drop the results of their calls."""
-        for one in answers:
-            self._answers.pop(one.index, None)
-            if one.turn:
-                self._driver.results.drop(one.turn)
+        for answer in answers:
+            self._answers.pop(answer.index, None)
+            if answer.turn:
+                self._driver.results.drop(answer.turn)
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield each answer on arrival; synchronous tools run in worker threads meanwhile."""
@@ -229,8 +229,8 @@ class Batch:
         received: asyncio.Queue[Answer | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
-        def pass_on(one: Answer | None) -> None:
-            loop.call_soon_threadsafe(received.put_nowait, one)
+        def pass_on(answer: Answer | None) -> None:
+            loop.call_soon_threadsafe(received.put_nowait, answer)
 
         background_loop().call_soon(lambda: self._add_listener(pass_on))
         self.start()
@@ -282,19 +282,19 @@ class Batch:
         items = self._questions.items
         keys, earlier = await asyncio.to_thread(self._driver.keys, items)
         continued = dict(earlier.continued)
-        for one, key in zip(items, keys, strict=True):
-            if one.problem:
-                self._add(self._answer(one, error=one.problem))
+        for item, key in zip(items, keys, strict=True):
+            if item.problem:
+                self._add(self._answer(item, error=item.problem))
             elif key in earlier.refused:
-                self._add(self._answer(one, error=not_repeated(), turn_id=earlier.refused[key], has_acted=True))
-            elif (turn := earlier.answered.get(key)) and (answer := self._cached_answer(one, turn)):
+                self._add(self._answer(item, error=not_repeated(), turn_id=earlier.refused[key], has_acted=True))
+            elif (turn := earlier.answered.get(key)) and (answer := self._cached_answer(item, turn)):
                 self._add(answer)
             else:
                 if turn and any(has_started(call, self._driver.free_tools) for call in turn.calls):
                     continued[key] = [turn]
                 if versions := continued.get(key):
-                    self._continued[one.index] = versions
-                self._waiting.append((one, key))
+                    self._continued[item.index] = versions
+                self._waiting.append((item, key))
         return continued
 
     def _receive(self, answer: Answer) -> None:
@@ -318,18 +318,22 @@ class Batch:
     async def _run_worker(self) -> None:
         """Send waiting prompts one after another until none is left."""
         while self._waiting:
-            one, key = self._waiting.popleft()
-            self._add(self._answer(one, error=self._stopped) if self._stopped else await self._ask_one(one, key))
+            prompt_item, key = self._waiting.popleft()
+            self._add(
+                self._answer(prompt_item, error=self._stopped)
+                if self._stopped
+                else await self._ask_one(prompt_item, key)
+            )
 
-    async def _ask_one(self, one: PromptItem, key: str) -> Answer:
+    async def _ask_one(self, prompt_item: PromptItem, key: str) -> Answer:
         """Send one prompt; repeat its turn where only that helps, from what ran."""
         retries = PromptRetries(self._backoff, self._settings.retries)
         while True:
             try:
-                earlier = self._continued.get(one.index, ())
-                turn = self._driver.prepare(one, key, self._caller_thread, retries, earlier)
+                earlier = self._continued.get(prompt_item.index, ())
+                turn = self._driver.prepare(prompt_item, key, self._caller_thread, retries, earlier)
             except NbtoolError as error:
-                return self._answer(one, error=error)
+                return self._answer(prompt_item, error=error)
             await self._wait_for(turn)
             retries.end()
             if self._stopped or not retries.may_repeat_turn(turn.error):
@@ -337,11 +341,11 @@ class Batch:
             step = choose_step([turn, *earlier], self._driver.free_tools)
             if step not in ("send", "continue"):
                 break
-            self._continued[one.index] = [turn, *earlier] if step == "continue" else earlier
-        self._note_limit(one.index, turn, turn.error)
+            self._continued[prompt_item.index] = [turn, *earlier] if step == "continue" else earlier
+        self._note_limit(prompt_item.index, turn, turn.error)
         if turn.status != "completed":
-            return self._answer(one, turn=turn, error=error_of(turn))
-        return self._answer(one, turn=turn, value=self._driver.read(turn))
+            return self._answer(prompt_item, turn=turn, error=error_of(turn))
+        return self._answer(prompt_item, turn=turn, value=self._driver.read(turn))
 
     async def _wait_for(self, turn: Turn) -> None:
         self._running.add(turn)
@@ -360,14 +364,14 @@ class Batch:
         for turn in tuple(self._running):
             turn.cancel()
 
-    def _cached_answer(self, one: PromptItem, turn: Turn) -> Answer | None:
+    def _cached_answer(self, prompt_item: PromptItem, turn: Turn) -> Answer | None:
         try:
-            return self._answer(one, turn=turn, value=self._driver.read(turn), is_cached=True)
+            return self._answer(prompt_item, turn=turn, value=self._driver.read(turn), is_cached=True)
         except NbtoolError:
             return None  # the recorded answer does not fit the type: it is asked for again
 
-    def _answer(self, one: PromptItem, **fields: Any) -> Answer:
-        return Answer(one.index, one.label, one.prompt, **fields)
+    def _answer(self, prompt_item: PromptItem, **fields: Any) -> Answer:
+        return Answer(prompt_item.index, prompt_item.label, prompt_item.prompt, **fields)
 
     def _add(self, answer: Answer) -> None:
         turn, earlier = answer.turn, self._continued.get(answer.index, ())

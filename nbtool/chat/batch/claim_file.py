@@ -49,11 +49,11 @@ class ClaimFile:
         Raises:
             BadUsage: a map of another process sends some of them.
         """
-        hashes = {sha256(repr(one).encode()).digest()[:HASH_BYTES] for one in prompts}
+        hashes = {sha256(repr(prompt).encode()).digest()[:HASH_BYTES] for prompt in prompts}
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             with locked(folder / "mutex", MUTEX_SECONDS):
-                if count := sum(one in hashes for path in _of_others(folder) for one in _read_hashes(path)):
+                if count := sum(item in hashes for path in _of_others(folder) for item in _read_hashes(path)):
                     message = f"A map of another process is sending {count:,} of these prompts now, so none was sent."
                     raise BadUsage(message, fix=FIX)
                 path = folder / f"{new_id('map')}.prompts"

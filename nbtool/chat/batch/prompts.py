@@ -227,7 +227,7 @@ def _prompt_item(index: int, value: Any) -> PromptItem:
 def _prompt_set(items: list[PromptItem], labels: Sequence[Any] | None, shape: OutputShape) -> PromptSet:
     if labels is None:
         return PromptSet(items, shape)
-    return PromptSet([PromptItem(one.index, labels[one.index], one.prompt, one.problem) for one in items], shape)
+    return PromptSet([PromptItem(item.index, labels[item.index], item.prompt, item.problem) for item in items], shape)
 
 
 def _index_of(table: Any) -> tuple[Sequence[Any] | None, OutputShape]:

@@ -35,7 +35,7 @@ class PromptClaim:
         """
         wanted = tuple((chat_id, key) for key in keys)
         with _lock:
-            if count := sum(one in _running for one in wanted):
+            if count := sum(pair in _running for pair in wanted):
                 raise BadUsage(
                     f"Another map of this process is sending {count:,} of these prompts now, so none was sent.", fix=FIX
                 )

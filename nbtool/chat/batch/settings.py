@@ -89,7 +89,7 @@ class MapSettings:
         Raises:
             BadUsage: a keyword is unknown, or its value is out of range.
         """
-        names = [one.name for one in fields(cls)]
+        names = [item.name for item in fields(cls)]
         if unknown := [name for name in options if name not in names]:
             near = get_close_matches(unknown[0], names, 1)
             fix = f"Did you mean {near[0]}?" if near else f"Options: {', '.join(names)}."

@@ -108,7 +108,9 @@ class _StreamedMap:
         finally:
             self._display.close(error)
         progress = self._counts.progress(self._spent, state="completed")
-        return MapTotals(**{one.name: getattr(progress, one.name) for one in fields(progress)}, remains=self._remains)
+        return MapTotals(
+            **{field.name: getattr(progress, field.name) for field in fields(progress)}, remains=self._remains
+        )
 
     def _answer_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:
         left = self._sink.unanswered(chunk)
@@ -149,7 +151,7 @@ class _StreamedMap:
             batch.cancel()
             answers = batch.wait().answers
             if writes_rest:
-                self._write(batch, [one for one in answers if one.index not in written], written)
+                self._write(batch, [answer for answer in answers if answer.index not in written], written)
                 is_complete = True
                 self._clean_up(batch)
         finally:
@@ -158,20 +160,20 @@ class _StreamedMap:
 
     def _write(self, batch: Batch, answers: Sequence[Answer], written: set[int]) -> None:
         """Write the answers of prompts that were sent; the others have none."""
-        sent = [one for one in answers if one.error is None or one.error is not batch.stop_reason]
+        sent = [answer for answer in answers if answer.error is None or answer.error is not batch.stop_reason]
         if sent:
             batch.hold(sent)
             self._sink.write(sent)
-        written.update(one.index for one in sent)
-        for one in answers:
-            self._counts.add_answer(one, is_unsent=batch.is_unsent(one))
+        written.update(answer.index for answer in sent)
+        for answer in answers:
+            self._counts.add_answer(answer, is_unsent=batch.is_unsent(answer))
         self._release(batch, answers)
         self._display.update()
 
     def _release(self, batch: Batch, answers: Sequence[Answer]) -> None:
         """Free the memory of answers that were written."""
         batch.release(answers)
-        self._garbage_bytes += sum(prompt_bytes(one.prompt) + sys.getsizeof(one.value) for one in answers)
+        self._garbage_bytes += sum(prompt_bytes(answer.prompt) + sys.getsizeof(answer.value) for answer in answers)
         if self._garbage_bytes >= GARBAGE_BYTES:
             self._garbage_bytes = 0
             gc.collect()
@@ -218,9 +220,9 @@ def _chunks(items: Iterable[PromptItem], count: int) -> Iterator[list[PromptItem
     """Yield prompts, as many at a time as may be in memory."""
     chunk: list[PromptItem] = []
     size = 0
-    for one in items:
-        chunk.append(one)
-        size += prompt_bytes(one.prompt)
+    for item in items:
+        chunk.append(item)
+        size += prompt_bytes(item.prompt)
         if len(chunk) == count or size >= CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0

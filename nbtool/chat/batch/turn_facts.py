@@ -25,7 +25,7 @@ def with_calls(answer: Answer, earlier: Sequence[Turn], free_tools: Collection[s
     """
     turn = answer.turn
     is_undecided = turn is not None and answer.error is None and _has_undecided(turn)
-    calls = [call for one in (turn, *earlier) if one for call in one.calls]
+    calls = [call for item in (turn, *earlier) if item for call in item.calls]
     has_acted = (
         answer.has_acted
         or (isinstance(answer.error, WorkerLost) and answer.error.may_have_run)

@@ -161,7 +161,7 @@ class Conversation:
 
     def _check_ended(self, node: Node[Turn], version: Turn, *, below: bool) -> None:
         among = self.tree.turns_from(node) if below else [version]
-        if running := next((one for one in among if not one.done.done()), None):
+        if running := next((turn for turn in among if not turn.done.done()), None):
             raise BadUsage(f"{short_id(running.turn_id)} is still running.", fix="Stop it first.")
 
     def _change(self, op: TreeOp, node: Node[Turn], turn_id: str = "") -> Node[Turn]:

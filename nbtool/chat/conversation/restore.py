@@ -177,7 +177,7 @@ def _missing_results(state: TurnState) -> list[MessageAppended]:
     A call that has no event did not run, which is what a request says of a call without a result.
     """
     requested = state.chain[-1].calls if state.chain else ()
-    found = [call.to_result() for one in requested if (call := state.call(one.call_id))]
+    found = [call.to_result() for tool_call in requested if (call := state.call(tool_call.call_id))]
     return [MessageAppended(results(*found))] if found else []
 
 

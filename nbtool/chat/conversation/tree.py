@@ -126,9 +126,9 @@ class Tree(Generic[V]):
         With a `window`, only so many of the latest turns and the pinned ones; a turn counts as one, whatever its number
         of messages, so that a call is never separated from its result.
         """
-        line = [one for one in _path(node.parent) if not one.hidden]
+        line = [item for item in _path(node.parent) if not item.hidden]
         first = 0 if window is None else max(0, len(line) - window)
-        return [one.turn for index, one in enumerate(line) if one.turn and (index >= first or one.pinned)]
+        return [item.turn for index, item in enumerate(line) if item.turn and (index >= first or item.pinned)]
 
     def all_versions(self) -> Iterator[V]:
         """Yield the versions of all nodes, also deleted ones."""
@@ -148,8 +148,8 @@ class Tree(Generic[V]):
     def get(self, turn_id: str) -> tuple[Node[V], V]:
         """Return the node of a turn, and the turn; raises as `find`."""
         among = [(node, version) for node in self.nodes() for version in node.versions]
-        matches = [one for one in among if one[1].turn_id == turn_id] or [
-            one for one in among if one[1].turn_id.startswith(turn_id)
+        matches = [pair for pair in among if pair[1].turn_id == turn_id] or [
+            pair for pair in among if pair[1].turn_id.startswith(turn_id)
         ]
         if not matches and (number := _NUMBER.fullmatch(turn_id)):
             return self._numbered(int(number[1]), int(number[2]) if number[2] else 0)
@@ -188,7 +188,7 @@ class Tree(Generic[V]):
 
     def turns_from(self, node: Node[V]) -> list[V]:
         """Return all versions of a node and its descendants."""
-        return [version for one in _subtree(node) for version in one.versions]
+        return [version for item in _subtree(node) for version in item.versions]
 
     @property
     def last_deletion(self) -> tuple[Node[V], str] | None:
@@ -284,9 +284,9 @@ class Tree(Generic[V]):
         """Mark one version as deleted, or, if none is named, those of the whole subtree."""
         among = [node] if turn_id else list(_subtree(node))
         marked: set[str] = set()
-        for one in among:
-            ids = {version.turn_id for version in one.versions if turn_id in ("", version.turn_id)}
-            one.deleted |= ids
+        for item in among:
+            ids = {version.turn_id for version in item.versions if turn_id in ("", version.turn_id)}
+            item.deleted |= ids
             marked |= ids
         if marked:
             self._deletions.append(_Deletion(node.node_id, turn_id, frozenset(marked)))
@@ -356,13 +356,13 @@ def _full_path(node: Node[V] | None) -> list[Node[V]]:
 
 
 def _path(node: Node[V] | None) -> list[Node[V]]:
-    return [one for one in _full_path(node) if one.versions]
+    return [item for item in _full_path(node) if item.versions]
 
 
 def _subtree(node: Node[V]) -> Iterator[Node[V]]:
     """Yield a node and its descendants, including deleted ones."""
     waiting = [node]
     while waiting:
-        one = waiting.pop()
-        yield one
-        waiting.extend(one.all_children)
+        item = waiting.pop()
+        yield item
+        waiting.extend(item.all_children)

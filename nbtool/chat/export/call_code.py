@@ -173,7 +173,9 @@ def _filled_defaults(record: Call, tool: Tool | None) -> dict[str, Any]:
     """
     given = arguments_of(record)
     parameters = tool.parameters.by_name if tool else {}
-    filled = [name for name, one in parameters.items() if one.is_filled_in(given) and name in record.resolved]
+    filled = [
+        name for name, parameter in parameters.items() if parameter.is_filled_in(given) and name in record.resolved
+    ]
     try:
         return {name: json.loads(record.resolved[name].text) for name in filled}
     except (ValueError, RecursionError):
@@ -196,9 +198,9 @@ def _positional_arguments(arguments: dict[str, str], tool: Tool | None, names: N
         several = None
     must = [
         at
-        for at, one in enumerate(parameters)
-        if (one.kind is _KINDS.POSITIONAL_ONLY and one.name in arguments)
-        or (several and one.kind is _KINDS.POSITIONAL_OR_KEYWORD)
+        for at, item in enumerate(parameters)
+        if (item.kind is _KINDS.POSITIONAL_ONLY and item.name in arguments)
+        or (several and item.kind is _KINDS.POSITIONAL_OR_KEYWORD)
     ]
     count = must[-1] + 1 if must else 0
     parts = [
@@ -216,9 +218,11 @@ def _positional_arguments(arguments: dict[str, str], tool: Tool | None, names: N
 
 def _keyword_arguments(arguments: Mapping[str, str], tool: Tool | None, names: NotebookNames) -> list[str]:
     """Return the keyword arguments, in the order of the signature; names that are not identifiers go into a `**`."""
-    known = [one for one in (tool.parameters.by_name.values() if tool else ()) if one.name in arguments]
-    rest = {name: source for name, source in arguments.items() if name not in {one.name for one in known}}
-    arguments = {**{one.target or one.name: arguments[one.name] for one in known}, **rest}
+    known = [
+        parameter for parameter in (tool.parameters.by_name.values() if tool else ()) if parameter.name in arguments
+    ]
+    rest = {name: source for name, source in arguments.items() if name not in {parameter.name for parameter in known}}
+    arguments = {**{parameter.target or parameter.name: arguments[parameter.name] for parameter in known}, **rest}
     keywords = [f"{name}={arguments[name]}" for name in arguments if is_identifier(name)]
     odd = [f"{LiteralWriter(names).write(name)}: {arguments[name]}" for name in arguments if not is_identifier(name)]
     return [*keywords, *([f"**{{{', '.join(odd)}}}"] if odd else [])]

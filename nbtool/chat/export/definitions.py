@@ -96,7 +96,7 @@ class _Search:
             [*self.definitions.from_nbtool],
         )
         visited = {**self.visited}
-        uses = [one for one in _globals_of(source) if one != name]
+        uses = [text for text in _globals_of(source) if text != name]
         if all(use in value.__globals__ and self.add(use, value.__globals__) for use in uses):
             self.definitions.sources.append(_guard(name, source))
             return True
@@ -127,7 +127,7 @@ def _source(name: str, value: Any) -> str:
         return ""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return ""
-    if not all(_is_tool(one, value.__globals__) for one in node.decorator_list):
+    if not all(_is_tool(expr, value.__globals__) for expr in node.decorator_list):
         return ""
     return "\n".join(source.splitlines()[node.lineno - 1 :]).rstrip()
 
@@ -181,14 +181,14 @@ def _uses_nbtool(value: Any) -> bool:
     """Whether an object is part of nbtool, or a function that uses it, directly or indirectly."""
     waiting, visited = [value], set()
     while waiting:
-        one = waiting.pop()
-        if id(one) in visited:
+        item = waiting.pop()
+        if id(item) in visited:
             continue
-        visited.add(id(one))
-        if _root(_module_of(one)) == "nbtool":
+        visited.add(id(item))
+        if _root(_module_of(item)) == "nbtool":
             return True
-        if isinstance(one, FunctionType) and _module_of(one) == _module_of(value):
-            waiting += [one.__globals__[name] for name in one.__code__.co_names if name in one.__globals__]
+        if isinstance(item, FunctionType) and _module_of(item) == _module_of(value):
+            waiting += [item.__globals__[name] for name in item.__code__.co_names if name in item.__globals__]
     return False
 
 

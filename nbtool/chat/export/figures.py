@@ -44,7 +44,7 @@ class Figures:
 
     def write(self, media: Iterable[Media]) -> list[str]:
         """Return each image or sound as Markdown; what is not exported is a line that says so."""
-        return [self._write(one) for one in media]
+        return [self._write(item) for item in media]
 
     def write_unsaved(self, count: int) -> list[str]:
         """Return a line that says how many images and sounds of a result are gone; none if there are none."""

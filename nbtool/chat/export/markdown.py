@@ -79,7 +79,7 @@ def _block(block: Block, media: Mapping[str, Media], figures: Figures) -> Iterat
         case "call":
             yield from _fold(" · ".join(filter(None, [call_line(block), call_facts(block)])), _call(block))
             shown = block.get("media", ())
-            yield from figures.write(media[one["key"]] for one in shown if one["key"] in media)
+            yield from figures.write(media[item["key"]] for item in shown if item["key"] in media)
 
 
 def _prose(block: ProseBlock) -> Iterator[str]:
@@ -139,13 +139,13 @@ def _totals(turns: Sequence[Turn]) -> Iterator[str]:
     """Write the sums of a document: of each model, of each tool, and of all."""
     sums = totals(turns)
     rows = [
-        [f"model {span(one['name'])}", count_of(one["count"], "request"), f"{one['input_tokens']:,}",
-         f"{one['output_tokens']:,}", escape(total_cost(one)), format_seconds(one["seconds"])]
-        for one in sums["models"]
+        [f"model {span(item['name'])}", count_of(item["count"], "request"), f"{item['input_tokens']:,}",
+         f"{item['output_tokens']:,}", escape(total_cost(item)), format_seconds(item["seconds"])]
+        for item in sums["models"]
     ]  # fmt: skip
     rows += [
-        [f"tool {span(one['name'])}", count_of(one["count"], "call"), "", "", "", format_seconds(one["seconds"])]
-        for one in sums["tools"]
+        [f"tool {span(item['name'])}", count_of(item["count"], "call"), "", "", "", format_seconds(item["seconds"])]
+        for item in sums["tools"]
     ]
     whole = sums["all"]
     cost = escape(total_cost(whole))

@@ -56,7 +56,7 @@ def as_notebook(
         cells.append(new.new_code_cell(prompt, id=f"{turn.turn_id}-prompt"[:64], outputs=outputs))
         cells += [
             new.new_code_cell(cell.source, id=f"{turn.turn_id}-code-{number}"[:64], metadata=_tags(cell.by_model))
-            for number, cell in enumerate(one for one in code.cells if one.turn_id == turn.turn_id)
+            for number, cell in enumerate(item for item in code.cells if item.turn_id == turn.turn_id)
         ]
     notebook = new.new_notebook(cells=cells, metadata=_METADATA)
     untyped.validate(notebook)
@@ -65,9 +65,9 @@ def as_notebook(
 
 def _figures(turn: Turn, bundle: dict[str, Any]) -> Iterator[dict[str, str]]:
     """Return the images and sounds of a turn that its own output does not contain, each once, as a cell shows them."""
-    every = {one.data: one for one in (*turn.transcript().media.values(), *turn.media) if one.data}
-    for data, one in every.items():
-        shown = media_bundle(one.mime, data, None, one.name or "")
+    every = {media.data: media for media in (*turn.transcript().media.values(), *turn.media) if media.data}
+    for data, media in every.items():
+        shown = media_bundle(media.mime, data, None, media.name or "")
         if len(shown) > 1 and b64encode(data).decode() not in bundle["text/html"]:
             yield shown
 

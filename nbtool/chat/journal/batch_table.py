@@ -48,7 +48,7 @@ def note_batch(connection: sqlite3.Connection, tag: str, place: str, line_ids: S
         connection.execute("DELETE FROM batches WHERE at < ?", (old,))
         row = (tag, place, time.time(), len(line_ids))
         connection.execute("INSERT INTO batches (tag, place, at, lines) VALUES (?, ?, ?, ?)", row)
-        connection.executemany("INSERT OR IGNORE INTO batch_lines VALUES (?, ?)", [(one, tag) for one in line_ids])
+        connection.executemany("INSERT OR IGNORE INTO batch_lines VALUES (?, ?)", [(item, tag) for item in line_ids])
 
 
 def note_ids(connection: sqlite3.Connection, tag: str, *, file_id: str = "", batch_id: str = "") -> None:
@@ -84,14 +84,14 @@ def find_batches(connection: sqlite3.Connection, place: str, line_ids: Sequence[
 def batch_ids(connection: sqlite3.Connection) -> list[str]:
     """Return the ids of all batches that are noted."""
     with _changing(connection):
-        return [one for (one,) in connection.execute("SELECT batch_id FROM batches WHERE batch_id != ''")]
+        return [item for (item,) in connection.execute("SELECT batch_id FROM batches WHERE batch_id != ''")]
 
 
 def settle_lines(connection: sqlite3.Connection, tag: str, line_ids: Sequence[str]) -> int:
     """Forget lines whose answers are known; return how many the batch has left."""
     with _changing(connection):
         connection.executemany(
-            "DELETE FROM batch_lines WHERE line_id = ? AND tag = ?", [(one, tag) for one in line_ids]
+            "DELETE FROM batch_lines WHERE line_id = ? AND tag = ?", [(item, tag) for item in line_ids]
         )
         (left,) = connection.execute("SELECT count(*) FROM batch_lines WHERE tag = ?", (tag,)).fetchone()
         return int(left)

@@ -91,7 +91,7 @@ def turn_events(connection: sqlite3.Connection, chat_id: str, begin: str) -> lis
 
 def _parse_rows(connection: sqlite3.Connection, rows: list[tuple[Any, Any, Any]]) -> list[tuple[str, Event]]:
     parsed = ((str(turn_id), parse_event(connection, seq, body)) for seq, turn_id, body in rows)
-    return [(turn_id, one) for turn_id, one in parsed if one is not None]
+    return [(turn_id, item) for turn_id, item in parsed if item is not None]
 
 
 def chats_of_turn(connection: sqlite3.Connection, begin: str) -> list[str]:
@@ -116,7 +116,7 @@ def _find_ids(connection: sqlite3.Connection, column: Literal["chat_id", "turn_i
     if first == begin:
         return [begin]
     after = connection.execute(f"SELECT min({column}) FROM events WHERE {column} > ?", (first,)).fetchone()[0]
-    return [str(one) for one in (first, after) if isinstance(one, str) and one.startswith(begin)]
+    return [str(item) for item in (first, after) if isinstance(item, str) and item.startswith(begin)]
 
 
 def last_cell_chat(connection: sqlite3.Connection, notebook: str, before: float) -> list[tuple[str, float]]:
@@ -152,7 +152,7 @@ def event_times(connection: sqlite3.Connection, turn_id: str) -> list[tuple[floa
     query = "SELECT seq, at, body FROM events WHERE turn_id = ? ORDER BY seq LIMIT ?"
     rows = connection.execute(query, (turn_id, MAX_EVENTS)).fetchall()
     parsed = ((as_number(at), parse_event(connection, seq, body)) for seq, at, body in rows)
-    return [(at, one) for at, one in parsed if one is not None]
+    return [(at, item) for at, item in parsed if item is not None]
 
 
 def count_chats(connection: sqlite3.Connection) -> list[int]:

@@ -68,7 +68,7 @@ class Retention:
         days, megabytes = settings.env(DAYS), settings.env(MEGABYTES)
         chosen = None if days is None else parse_limit(DAYS, days)
         return cls(
-            min((one for one in (chosen, site_policy().journal_days) if one is not None), default=None),
+            min((number for number in (chosen, site_policy().journal_days) if number is not None), default=None),
             None if megabytes is None else parse_limit(MEGABYTES, megabytes),
         )
 

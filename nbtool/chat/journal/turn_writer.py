@@ -88,7 +88,7 @@ class TurnWriter:
         self._flush_text()
         for event in events:
             if isinstance(event, ReplyFinished):  # it has the text of its deltas that are not written yet
-                self._pending = [one for one in self._pending if not isinstance(one, _Prose)]
+                self._pending = [item for item in self._pending if not isinstance(item, _Prose)]
             self._withhold(event)
         if events and all(isinstance(event, CallProgress) for event in events) and not self._is_due():
             return []

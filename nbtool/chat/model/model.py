@@ -308,6 +308,6 @@ class Model:
 def _no_practice_model(name: str) -> UnknownModel:
     names = practice.names()
     near = difflib.get_close_matches(name, names, n=1, cutoff=NEAR)
-    listing = ", ".join(f"{PRACTICE}:{one}" for one in names)
+    listing = ", ".join(f"{PRACTICE}:{item}" for item in names)
     fix = f"Did you mean {PRACTICE}:{near[0]}?" if near else f"Available: {listing}."
     return UnknownModel(f"There is no practice model {shorten(name, MAX_NAME)!r}.", fix=fix)

@@ -33,20 +33,20 @@ def describe_difference(recorded: str, now: str) -> str:
     return f"the prompt differs at character {place + 1:,}: {shown}"
 
 
-def _shared_part(one: str, other: str) -> float:
+def _shared_part(text: str, other: str) -> float:
     """Return how much of two texts is the same at their beginnings and ends, from 0 to 1."""
-    total = len(one) + len(other)
-    start = _common_length(one, other)
-    end = _common_length(one[start:][::-1], other[start:][::-1])
+    total = len(text) + len(other)
+    start = _common_length(text, other)
+    end = _common_length(text[start:][::-1], other[start:][::-1])
     return 2 * (start + end) / total if total else 1.0
 
 
-def _common_length(one: str, other: str) -> int:
+def _common_length(text: str, other: str) -> int:
     """Return how many characters are the same at the beginnings of two texts, by halving what is left."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(text), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if text[low:middle] == other[low:middle]:
             low = middle
         else:
             high = middle - 1

@@ -259,7 +259,7 @@ class TurnRecorder:
         try:
             found = self._same_prompt(file, key)
             if isinstance(file, KeptAnswers) and self.mode == "auto":
-                found = (one for one in found if (has_cell and not one[0]) or not file.has_met(one[1]))
+                found = (pair for pair in found if (has_cell and not pair[0]) or not file.has_met(pair[1]))
             nearest = min(found, key=lambda candidate: len(candidate[0]), default=None)
             if nearest is None:
                 self.reason = self._explain_new_prompt(file, key)
@@ -287,7 +287,9 @@ class TurnRecorder:
         new prompt that resembles an earlier one would be taken for a change of it.
         """
         prompt = clean_text(self._redactor.hide(self.inputs.prompt.text))
-        turn = find_changed((one for one in file.turns() if self.mode == "only" or _is_former(one, file, key)), prompt)
+        turn = find_changed(
+            (item for item in file.turns() if self.mode == "only" or _is_former(item, file, key)), prompt
+        )
         if turn is None:
             return ""
         same = replace(key, parts={**key.parts, Part("prompt"): turn.key.get(Part("prompt"), "")})

@@ -234,7 +234,9 @@ class _RecordedApprover:
     def __init__(self, other: Any, decided: Sequence[CallDecided], shown: str, tool: Tool) -> None:
         self.name = getattr(other, "name", "approver")
         self._other = other
-        self._was_released = any(one.verdict == "released" and not one.edited for one in decided)
+        self._was_released = any(
+            call_decided.verdict == "released" and not call_decided.edited for call_decided in decided
+        )
         self._runs_unasked = tool.policy.run == "auto" and not tool.policy.sensitive
         self._shown = shown
 

@@ -113,10 +113,10 @@ def _plain(value: Any, ids: dict[str, str]) -> dict[str, Any]:
     Content is written as it is, whatever keys it has.
     """
     brief: dict[str, Any] = {}
-    for one in fields(value):
-        field = getattr(value, one.name)
-        if one.name == "kind" or not _is_left_out(one, field):
-            brief[one.name] = _short_id(field, ids) if one.name in CALL_IDS and field else _plain_field(field, ids)
+    for item in fields(value):
+        field = getattr(value, item.name)
+        if item.name == "kind" or not _is_left_out(item, field):
+            brief[item.name] = _short_id(field, ids) if item.name in CALL_IDS and field else _plain_field(field, ids)
     return {"kind": brief.pop("kind"), **brief} if "kind" in brief else brief
 
 
@@ -132,11 +132,11 @@ def _plain_field(field: Any, ids: dict[str, str]) -> Any:
     return map_text(field, clean_text, keys=lambda name: clean_text(str(name)))
 
 
-def _is_left_out(one: Field[Any], field: Any) -> bool:
+def _is_left_out(item: Field[Any], field: Any) -> bool:
     """Whether an optional field has its default, or is an id: new ones are made."""
-    if one.default is MISSING and one.default_factory is MISSING:
+    if item.default is MISSING and item.default_factory is MISSING:
         return False
-    return one.name == "message_id" or field is None or field == one.default or field in ((), {})
+    return item.name == "message_id" or field is None or field == item.default or field in ((), {})
 
 
 def _short_id(call_id: str, ids: dict[str, str]) -> str:
@@ -166,10 +166,10 @@ def is_json_value(value: Any) -> bool:
     left, level = MAX_VALUE, [value]
     for _ in range(MAX_LEVELS):
         inside: list[Any] = []
-        for one in level:
-            if (items := _items(one)) is None:
+        for item in level:
+            if (items := _items(item)) is None:
                 return False
-            left -= 8 + (len(one) if type(one) is str else 0)
+            left -= 8 + (len(item) if type(item) is str else 0)
             inside.extend(items)
             if left < 0 or len(inside) > left:
                 return False
@@ -233,14 +233,14 @@ def _check(events: Sequence[Event], calls: Mapping[str, RecordedCall]) -> None:
 def _with_new_ids(value: T, ids: dict[str, str]) -> T:
     """Return an event, or a part of it, with new ids of calls."""
     changes: dict[str, Any] = {}
-    for one in fields(value):  # type: ignore[arg-type]  # every event and part is a dataclass
-        field = getattr(value, one.name)
-        if one.name in CALL_IDS and field:
-            changes[one.name] = ids.setdefault(field, new_id("call"))
+    for item in fields(value):  # type: ignore[arg-type]  # every event and part is a dataclass
+        field = getattr(value, item.name)
+        if item.name in CALL_IDS and field:
+            changes[item.name] = ids.setdefault(field, new_id("call"))
         elif is_dataclass(field):
-            changes[one.name] = _with_new_ids(field, ids)
+            changes[item.name] = _with_new_ids(field, ids)
         elif isinstance(field, tuple):
-            changes[one.name] = tuple(_with_new_ids(inner, ids) if is_dataclass(inner) else inner for inner in field)
+            changes[item.name] = tuple(_with_new_ids(inner, ids) if is_dataclass(inner) else inner for inner in field)
     return replace(value, **changes)  # type: ignore[type-var]  # the same
 
 

@@ -103,7 +103,7 @@ def carry_over(
             carry.known_outcomes[ids[call_id]] = (record,)
         if carried and carried == ids.keys():
             # Inner calls are carried with the last call of the round: which call made them is not recorded.
-            inner = tuple(_carried_record(one, new_id("call")) for one in round.calls if one.call_id not in ids)
+            inner = tuple(_carried_record(item, new_id("call")) for item in round.calls if item.call_id not in ids)
             carry.known_outcomes[ids[reply.calls[-1].call_id]] += inner
     return carry
 
@@ -129,7 +129,9 @@ def _part(part: Part, ids: Mapping[str, str], arguments: Mapping[str, Mapping[st
 
 def _carried_record(record: Call, call_id: str, result: str | None = None) -> Call:
     """Return a copy of a record for a later version, with an edited result if there is one."""
-    carried = replace(record, call_id=call_id, decisions=[replace(one, call_id=call_id) for one in record.decisions])
+    carried = replace(
+        record, call_id=call_id, decisions=[replace(decision, call_id=call_id) for decision in record.decisions]
+    )
     if result is not None:
         carried.status, carried.shown, carried.reason = "ok", result, EDITED_BY_USER
         carried.result, carried.reference, carried.dead_reference = result, "", ""

@@ -89,7 +89,7 @@ def trim(body: str) -> str:
         return ""
     indents = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
     equal = takewhile(lambda pair: pair[0] == pair[1], zip(min(indents), max(indents), strict=False))
-    common = "".join(one for one, _ in equal)
+    common = "".join(text for text, _ in equal)
     return "\n".join(line.removeprefix(common) for line in lines)
 
 

@@ -70,5 +70,5 @@ def former_run_note(cell_id: str) -> str:
 def _waiting_calls(turn: Turn, chat: Chat) -> str:
     """Name the calls of a turn that wait for a decision."""
     digests = turn.state.questions
-    names = [one.display_name for one in chat.approvals.pending() if one.digest in digests]
+    names = [question.display_name for question in chat.approvals.pending() if question.digest in digests]
     return ", ".join(f"`{one_line(name, 60)}`" for name in names)

@@ -148,7 +148,7 @@ def wrap_for_page(shell: Any, text: str, *, width: int = LINE_WIDTH) -> str:
     lines = (
         textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) or [""] for line in glued.split("\n")
     )
-    return "\n".join(one for wrapped in lines for one in wrapped).replace(_GLUE, " ")
+    return "\n".join(item for wrapped in lines for item in wrapped).replace(_GLUE, " ")
 
 
 def format_sentences(*rows: tuple[str, str]) -> str:

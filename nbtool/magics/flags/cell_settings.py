@@ -51,7 +51,7 @@ def apply_for_cell(applied: ChatSettings, chat: Chat, settings: NbTool, own: NbT
 
 
 def _check_privacy(chat: Chat, own: NbTool) -> None:
-    if "privacy" in own.set_by_cell and not own.privacy and any(isinstance(one, Privacy) for one in chat.plugins):
+    if "privacy" in own.set_by_cell and not own.privacy and any(isinstance(plugin, Privacy) for plugin in chat.plugins):
         raise BadUsage(
             "--set privacy cannot turn off the masks of this chat, which has a plugin for them of its own.",
             fix="Use another chat, with `-c NAME`.",

@@ -124,16 +124,20 @@ class ChatSettings:
         if self.privacy != privacy:
             types = () if isinstance(privacy, bool) or privacy is None else (privacy,)
             added: list[object] = [Privacy(*types)] if privacy else []
-            chat.plugins[:] = [one for one in chat.plugins if not (isinstance(one, Privacy) and one in self.plugins)]
-            self.plugins = [one for one in self.plugins if not isinstance(one, Privacy)] + added
-            if not any(isinstance(one, Privacy) for one in chat.plugins):
+            chat.plugins[:] = [
+                plugin for plugin in chat.plugins if not (isinstance(plugin, Privacy) and plugin in self.plugins)
+            ]
+            self.plugins = [plugin for plugin in self.plugins if not isinstance(plugin, Privacy)] + added
+            if not any(isinstance(plugin, Privacy) for plugin in chat.plugins):
                 chat.plugins.extend(added)
             self.privacy = privacy
-        wanted = [one for one in settings.plugins if one not in chat.plugins]
-        removed = [one for one in self.plugins if not isinstance(one, Privacy) and one not in settings.plugins]
+        wanted = [plugin for plugin in settings.plugins if plugin not in chat.plugins]
+        removed = [
+            plugin for plugin in self.plugins if not isinstance(plugin, Privacy) and plugin not in settings.plugins
+        ]
         if wanted or removed:
-            chat.plugins[:] = [*wanted, *(one for one in chat.plugins if one not in removed)]
-            self.plugins = [one for one in self.plugins if one not in removed] + wanted
+            chat.plugins[:] = [*wanted, *(plugin for plugin in chat.plugins if plugin not in removed)]
+            self.plugins = [plugin for plugin in self.plugins if plugin not in removed] + wanted
 
 
 def choose_model(current: Model, flags: Flags) -> Model:

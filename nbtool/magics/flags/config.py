@@ -174,10 +174,10 @@ class NbTool(Configurable):
         former, name = change["old"], change["name"]
         if not former or (name == "model" and self.base_url) or _is_same_server(name, former, change["new"]):
             return
-        if names := [one for one in _OF_SERVER if getattr(self, one)]:
-            for one in names:
-                setattr(self, one, None)
-            settings = ", ".join(f"NbTool.{one}" for one in names)
+        if names := [text for text in _OF_SERVER if getattr(self, text)]:
+            for item in names:
+                setattr(self, item, None)
+            settings = ", ".join(f"NbTool.{item}" for item in names)
             if self.set_by_cell:
                 notice = f"Not used in this cell, which sets another server: {settings}."
             else:
@@ -347,7 +347,11 @@ def _check_least(trait: Any, value: Any) -> None:
 
 def _from_text(trait: Any, text: str) -> Any:
     """Return the value of a setting from the text of `%chat config`: JSON where the setting takes any value."""
-    if isinstance(trait, Enum) and text not in (choices := [str(one) for one in trait.values or ()]) and text != "None":
+    if (
+        isinstance(trait, Enum)
+        and text not in (choices := [str(value) for value in trait.values or ()])
+        and text != "None"
+    ):
         raise ValueError(f"expected {', '.join(choices)}")
     if not isinstance(trait, Dict | List) and type(trait) is not AnyTrait:
         try:

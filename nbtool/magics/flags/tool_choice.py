@@ -92,8 +92,8 @@ def short_names(tools: Iterable[Tool]) -> list[str]:
 
 def all_sources(things: Iterable[Any]) -> list[ToolSource]:
     """Return the toolsets among the things of a notebook, and those in them."""
-    own = [one for one in things if isinstance(one, ToolSource) and type(one).__module__.startswith("nbtool.")]
-    return [source for one in own for source in (one, *getattr(one, "sources", ()))]
+    own = [thing for thing in things if isinstance(thing, ToolSource) and type(thing).__module__.startswith("nbtool.")]
+    return [source for tool_source in own for source in (tool_source, *getattr(tool_source, "sources", ()))]
 
 
 def find_source(name: str, things: Iterable[Any]) -> ToolSource | None:
@@ -108,7 +108,7 @@ def is_called(source: ToolSource, name: str) -> bool:
 
 def sources_inside(source: ToolSource) -> list[ToolSource]:
     """Return a toolset and those in it, at any depth."""
-    return [source, *(one for inner in getattr(source, "sources", ()) for one in sources_inside(inner))]
+    return [source, *(tool_source for inner in getattr(source, "sources", ()) for tool_source in sources_inside(inner))]
 
 
 def find_server_tool(name: str, things: Iterable[Any]) -> Tool | None:
@@ -193,8 +193,8 @@ def _refuse_data(name: str, thing: Any, patterns: Sequence[str]) -> None:
             f"{name!r} is a module, not a tool.", fix=f"`-t {name}.FUNCTION` makes one of its functions a tool."
         )
     methods = f" with {count_of(count, 'method')}" if count > MAX_METHODS else ""
-    one = f"; `-t {name}.METHOD` makes one method a tool" if count else ""
-    fix = f"Expose it with -v: `-v {name}` lets tools use it by reference{one}."
+    text = f"; `-t {name}.METHOD` makes one method a tool" if count else ""
+    fix = f"Expose it with -v: `-v {name}` lets tools use it by reference{text}."
     raise BadUsage(f"{name!r} is data ({kind.__name__}{methods}), not a tool.", fix=fix)
 
 
@@ -213,5 +213,5 @@ def _matching_members(name: str, pattern: str, members: Sequence[str]) -> list[s
 def _no_match(name: str, pattern: str, names: Sequence[str]) -> BadUsage:
     near = difflib.get_close_matches(pattern, names, n=MAX_NEAR, cutoff=0.5)
     listing = list_names(sorted(names), MAX_NAMES) or "none"
-    fix = f"Did you mean {' or '.join(f'{name}.{one}' for one in near)}?" if near else f"Its tools: {listing}."
+    fix = f"Did you mean {' or '.join(f'{name}.{text}' for text in near)}?" if near else f"Its tools: {listing}."
     return BadUsage(f"{name!r} has no tool {pattern!r}.", fix=fix)

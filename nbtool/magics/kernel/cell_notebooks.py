@@ -45,7 +45,7 @@ class CellNotebooks:
         if ask and notebooks and session not in self._paths:
             self.note_page(session, ask())
         for number, sessions in enumerate(notebooks):
-            if session in sessions or any(self._is_same(one, session) for one in sessions):
+            if session in sessions or any(self._is_same(item, session) for item in sessions):
                 sessions.add(session)
                 return number
         if ask:
@@ -59,7 +59,7 @@ class CellNotebooks:
     def _is_same(self, session: str, other: str) -> bool:
         """Compare by paths; of a page that said none, before a session began, the kernel's own notebook is assumed."""
         with self._lock:
-            paths = [self._paths.get(one, self._kernel_notebook) for one in (session, other)]
+            paths = [self._paths.get(text, self._kernel_notebook) for text in (session, other)]
         return all(paths) and _is_end_of(*paths)
 
 
@@ -70,8 +70,8 @@ def session_of(request: Mapping[str, Any]) -> str:
 
 def _is_end_of(path: str, other: str) -> bool:
     """Return whether two paths name one file, of which one may be relative to the server's folder."""
-    one, two = sorted((_normal(path), _normal(other)), key=len)
-    return f"/{two}".endswith(f"/{one}")
+    text, two = sorted((_normal(path), _normal(other)), key=len)
+    return f"/{two}".endswith(f"/{text}")
 
 
 def _normal(path: str) -> str:

@@ -37,8 +37,8 @@ class _Sender:
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         convert = partial(with_nulls, null=self._null)
         return self.send(
-            *(convert(one) if isinstance(one, dict) else one for one in arguments),
-            **{name: convert(one) if isinstance(one, dict) else one for name, one in keywords.items()},
+            *(convert(argument) if isinstance(argument, dict) else argument for argument in arguments),
+            **{name: convert(keyword) if isinstance(keyword, dict) else keyword for name, keyword in keywords.items()},
         )
 
 
@@ -47,9 +47,9 @@ def with_nulls(value: Any, null: Any) -> Any:
     if value is None:
         return null
     if isinstance(value, dict):
-        return {key: with_nulls(one, null) for key, one in value.items()}
+        return {key: with_nulls(item, null) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [with_nulls(one, null) for one in value]
+        return [with_nulls(item, null) for item in value]
     return value
 
 

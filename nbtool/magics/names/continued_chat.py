@@ -89,7 +89,7 @@ def former_needs(names: NotebookNamespace, chat: Chat) -> Needs:
     former = names.earlier.get(chat.chat_id, EarlierState())
     turns = (turn for node in chat.tree.nodes() for turn in node.versions) if former.turn_ids else ()
     had = [former.needs, *(needs_of(turn) for turn in turns if turn.turn_id in former.turn_ids)]
-    return Needs(frozenset().union(*(one.tools for one in had)), frozenset().union(*(one.variables for one in had)))
+    return Needs(frozenset().union(*(item.tools for item in had)), frozenset().union(*(item.variables for item in had)))
 
 
 def steps(missing: Needs, then: str) -> str:
@@ -136,7 +136,7 @@ def _restore(names: NotebookNamespace, chat: Chat, wanted: Needs) -> Needs:
 
 def _missing(chat: Chat, wanted: Needs) -> Needs:
     exposed = {entry.name for entry in chat.exposed_variables()}
-    offered = {one for tool in chat.tools.tools().values() for one in (tool.name, tool.display_name)}
+    offered = {text for tool in chat.tools.tools().values() for text in (tool.name, tool.display_name)}
     return Needs(wanted.tools - offered, wanted.variables - exposed)
 
 

@@ -61,7 +61,7 @@ def earlier_state(turns: Iterable[Turn]) -> EarlierState:
     tools: frozenset[str] = frozenset()
     variables: frozenset[str] = frozenset()
     ids: list[str] = []
-    for turn in sorted(turns, key=lambda one: one.started or 0.0):
+    for turn in sorted(turns, key=lambda item: item.started or 0.0):
         ids.append(turn.turn_id)
         needs, started = needs_of(turn), next((event for event in turn.log if isinstance(event, TurnStarted)), None)
         tools = needs.tools if started and started.tools is not None else tools | needs.tools

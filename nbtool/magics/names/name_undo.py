@@ -190,14 +190,14 @@ class NameChanges:
         with self._lock:
             self._turns[turn_id] = recorded
             for change in sorted(
-                recorded.changes, key=lambda one: -one.size
+                recorded.changes, key=lambda item: -item.size
             ):  # if not all can be kept: the largest first
                 if recorded.kept_bytes > self._max_bytes and change.size:
                     change.release()
             while len(self._turns) > self._max_turns:
                 self._turns.popitem(last=False)
             for former in list(self._turns.values())[:-1]:
-                if sum(one.kept_bytes for one in self._turns.values()) > self._max_bytes:
+                if sum(turn.kept_bytes for turn in self._turns.values()) > self._max_bytes:
                     former.release()
         return recorded
 

@@ -43,7 +43,7 @@ class ContentDigest:
     def differs_from(self, other: ContentDigest) -> bool:
         """Whether the contents are known to be different."""
         pairs = ((self.parts, other.parts), (self.whole, other.whole))
-        return any(one and former and one != former for one, former in pairs)
+        return any(pair and former and pair != former for pair, former in pairs)
 
 
 def content_digests(values: Mapping[str, Any]) -> dict[str, ContentDigest]:

@@ -253,7 +253,7 @@ class ToolNames:
     def _given_sources(self, chat: Chat, owner: str) -> list[ToolSource]:
         """Return the toolsets in a chat that are called so."""
         name = owner.removeprefix(STANDARD_PREFIX)
-        inside = [one for source in chat.tools.sources for one in sources_inside(source)]
+        inside = [tool_source for source in chat.tools.sources for tool_source in sources_inside(source)]
         return [source for source in inside if is_called(source, name)]
 
     def _offered_name(self, chat: Chat, name: str) -> str:

@@ -31,7 +31,7 @@ def _type_in(node: ast.expr, find: Callable[[str], Any]) -> Any:
         case ast.Constant(value=value):
             return value
         case ast.Tuple(elts=elements):
-            return tuple(_type_in(one, find) for one in elements)
+            return tuple(_type_in(element, find) for element in elements)
         case ast.Attribute(value=owner, attr=name):
             return getattr(_type_in(owner, find), name)
         case ast.Subscript(value=of, slice=inside):

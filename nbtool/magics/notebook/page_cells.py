@@ -33,15 +33,15 @@ def page_context(cells: Sequence[NotebookCell], running_cell: str, words: str, m
         for at, cell in enumerate(cells)
         if at != here and cell.source.strip() and not own.matches(cell.source)
     ]
-    above = [one for one in usable if one[0] < here]
-    chosen = select_cells(words, usable, above, lambda one: one[1].number)
+    above = [pair for pair in usable if pair[0] < here]
+    chosen = select_cells(words, usable, above, lambda word: word[1].number)
     distances = [abs(at - here) for at, _ in chosen]
     return cell_context([_earlier(cell) for _, cell in chosen], "page", distances)
 
 
 def last_page_error(cells: Sequence[NotebookCell], running_cell: str, history: HistoryCells) -> ContextCell | None:
     """Return the cell of the page that failed last in this kernel; None if none shows its error."""
-    ran = (one for one in _that_ran(cells, running_cell, history) if one[0].error)
+    ran = (pair for pair in _that_ran(cells, running_cell, history) if pair[0].error)
     return next((page for page, run in ran if not run.error or _same_end(page.error, run.error)), None)
 
 
@@ -63,7 +63,7 @@ def _that_ran(
         for cell in cells
         if cell.id != running_cell and cell.number in runs and not OwnMagic(history.magic).matches(cell.source)
     ]
-    return sorted(found, key=lambda one: (one[1].number or 0, not one[0].edited), reverse=True)
+    return sorted(found, key=lambda pair: (pair[1].number or 0, not pair[0].edited), reverse=True)
 
 
 def _since(page: ContextCell, run: ContextCell) -> ContextCell:
@@ -71,9 +71,9 @@ def _since(page: ContextCell, run: ContextCell) -> ContextCell:
     return page if page.source == run.source else replace(page, source=run.source, edited=page.source)
 
 
-def _same_end(one: str, other: str) -> bool:
+def _same_end(text: str, other: str) -> bool:
     """Return whether two errors are the same, as far as both are known: the end of each."""
-    return one[-COMPARED:] == other[-COMPARED:]
+    return text[-COMPARED:] == other[-COMPARED:]
 
 
 def _earlier(cell: NotebookCell) -> ContextCell:

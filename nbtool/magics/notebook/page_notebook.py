@@ -181,7 +181,7 @@ class PageNotebook:
 
 
 def _cell(data: PageCellData) -> NotebookCell:
-    outputs = tuple(CellOutput(one["kind"], one["text"], one["length"]) for one in data["outputs"])
+    outputs = tuple(CellOutput(item["kind"], item["text"], item["length"]) for item in data["outputs"])
     return NotebookCell(
         data["id"], data["type"], data["source"], data["length"], data["number"], outputs, data["more_outputs"]
     )

@@ -45,7 +45,7 @@ def read_figures(path: Path | None) -> Figures:
     for document in _documents(notebook):
         turn_id = _member(_member(document, "head", dict), "turn_id", str)
         for block in _member(document, "blocks", list):
-            media = [one for shape in _member(block, "media", list) for one in _media(shape)]
+            media = [item for shape in _member(block, "media", list) for item in _media(shape)]
             if media and turn_id:
                 found[turn_id, _member(block, "id", str)] = media
     return found

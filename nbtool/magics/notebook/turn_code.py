@@ -27,7 +27,7 @@ def turn_code(
     if not turn.calls:
         raise BadUsage("This turn has no tool calls to write as code.", fix="`%chat export py --cell`: the whole chat.")
     node = chat.tree.find(turn.turn_id)
-    before = [one.turn for one in chat.tree.path(node.parent) if one.turn]
+    before = [item.turn for item in chat.tree.path(node.parent) if item.turn]
     context = export_context([*before, turn], chat, names)
     context = context if has_numbers else replace(context, numbers={})
     exported = export_python([turn], context, before=before, call_id=call_id)
@@ -72,4 +72,4 @@ def export_context(
 def _cells_run(names: Mapping[str, Any]) -> list[str]:
     """Return the sources of the cells that ran in this kernel, which IPython keeps under a name of the notebook."""
     cells = names.get("In")
-    return [one for one in cells if type(one) is str] if type(cells) is list else []
+    return [cell for cell in cells if type(cell) is str] if type(cells) is list else []

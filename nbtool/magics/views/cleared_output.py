@@ -48,20 +48,20 @@ def capturing_outputs() -> list[Any]:
     created = getattr(widgets, "_instances", None)
     if created is None:  # ipywidgets 7
         created = widgets.Widget.widgets
-    return [one for one in list(created.values()) if isinstance(one, outputs.Output) and one.msg_id]
+    return [item for item in list(created.values()) if isinstance(item, outputs.Output) and item.msg_id]
 
 
 @contextmanager
 def not_captured(outputs: Iterable[Any]) -> Iterator[None]:
     """Display in the cell itself within the block, not in the Output widgets that take what is displayed."""
-    former = [(one, one.msg_id) for one in outputs]
-    for one, _ in former:
-        one.msg_id = ""
+    former = [(output, output.msg_id) for output in outputs]
+    for item, _ in former:
+        item.msg_id = ""
     try:
         yield
     finally:
-        for one, msg_id in former:
-            one.msg_id = msg_id
+        for item, msg_id in former:
+            item.msg_id = msg_id
 
 
 def show_in_outputs(outputs: Iterable[Any], bundle: dict[str, Any]) -> None:
@@ -69,8 +69,8 @@ def show_in_outputs(outputs: Iterable[Any], bundle: dict[str, Any]) -> None:
 
     They take no update of a display, so what they showed has to go by itself.
     """
-    for one in outputs:
-        if not one.msg_id:
-            one.outputs += ({"output_type": "display_data", "data": bundle, "metadata": {}},)
+    for output in outputs:
+        if not output.msg_id:
+            output.outputs += ({"output_type": "display_data", "data": bundle, "metadata": {}},)
     if is_captured():
         display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it

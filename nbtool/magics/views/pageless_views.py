@@ -110,8 +110,8 @@ class OutputView(NullView):
 
     def show_media(self, media: Sequence[Media]) -> None:
         """Show each as a separate output, which the notebook saves like any image."""
-        for one in media:
-            display(one)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        for item in media:
+            display(item)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
 
 class StaticView(OutputView):

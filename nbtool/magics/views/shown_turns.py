@@ -52,7 +52,7 @@ class ShownTurns:
     def add(self, shown: ShownTurn) -> None:
         """Add the output of a turn, in place of an earlier one in the same cell."""
         cell = shown.turn.cell_id
-        former = [key for key, one in self._shown.items() if cell and one.turn.cell_id == cell]
+        former = [key for key, shown_turn in self._shown.items() if cell and shown_turn.turn.cell_id == cell]
         for key in former:
             self._remove(key)
         self._shown[shown.turn.turn_id] = shown

@@ -59,7 +59,7 @@ class AskAfterOutsideText:
         untyped = self._find_untyped(arguments, context.prompts) if context.has_read_outside else ""
         if not untyped:
             return ""
-        sources = [shorten(one.source, MAX_SHOWN) for one in context.outside]
+        sources = [shorten(outside_text.source, MAX_SHOWN) for outside_text in context.outside]
         named = list(dict.fromkeys(reversed(sources)))[:MAX_SOURCES]
         more = [left_out(len(sources) - len(named), "texts")] if len(sources) > len(named) else []
         read = ", ".join([*named, *more])

@@ -110,7 +110,7 @@ def _check_parameters(name: str, policy: Callable[..., Any]) -> None:
     required = [
         parameter for parameter in parameters[1:] if parameter.default is Parameter.empty and parameter != context
     ]
-    stray = [one for one in required if one.kind in (*_POSITIONAL, Parameter.KEYWORD_ONLY)]
+    stray = [item for item in required if item.kind in (*_POSITIONAL, Parameter.KEYWORD_ONLY)]
     if stray:
         raise BadUsage(
             f"{name}={getattr(policy, '__qualname__', type(policy).__qualname__)} has a parameter that nothing fills: "

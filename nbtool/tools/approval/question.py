@@ -80,7 +80,7 @@ class Question(CallAsked):
 
 
 def _fields_of(event: CallAsked) -> dict[str, Any]:
-    return {one.name: getattr(event, one.name) for one in fields(CallAsked)}
+    return {item.name: getattr(event, item.name) for item in fields(CallAsked)}
 
 
 class Approver(Protocol):

@@ -162,7 +162,7 @@ class ApprovalQueue:
         """
         self.remembered_approvals.add(question, scope, by=by)
         with self._lock:
-            waiting = [one.question for one in self._open.values() if one.uses_remembered]
+            waiting = [item.question for item in self._open.values() if item.uses_remembered]
         for covered in filter(self.remembered_approvals.find, waiting):
             with suppress(AlreadyDecided):
                 self.decide(covered.digest, Approved(), by=BY_REMEMBERED)
@@ -219,7 +219,7 @@ def _copy_decision(question: Question, decision: Decision) -> Decision:
     if kind is None:
         names = " or ".join(kind.__name__ for kind in allowed)
         raise ApprovalError(f"The {question.gate} gate takes {names}, not {describe_value(decision)}.")
-    decision = kind(**{one.name: getattr(decision, one.name) for one in fields(kind)})
+    decision = kind(**{item.name: getattr(decision, item.name) for item in fields(kind)})
     if isinstance(decision, Denied | Withheld | Approved):
         decision = replace(decision, reason=clean_text(str(decision.reason)))
     if isinstance(decision, Approved) and decision.remember:

@@ -244,7 +244,7 @@ async def _record_start(bound: BoundCall, run: RunningCall, edited: str, slot: C
     tool, runtime = bound.tool, run.runtime
     run.is_guarded = run.is_guarded or _may_be_withheld(tool, runtime)
     known = {} if edited else run.record.described
-    changed = {name: one for name, one in bound.described.items() if known.get(name) != one}
+    changed = {name: argument for name, argument in bound.described.items() if known.get(name) != argument}
     try:
         followers = await slot.find_followers() if tool.runs_in_order else []
         announces = tuple(follower.call_id for follower in followers)

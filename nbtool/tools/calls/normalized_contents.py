@@ -181,15 +181,15 @@ def _attribute_value(name: str, container: Any) -> tuple[Iterable[Any], Iterable
 
 _READERS: dict[type, Callable[[Any], tuple[Iterable[Any], Iterable[Any]]]] = {
     **{kind: partial(_unnamed_values, kind) for kind in (*LISTS, deque, *_VIEWS)},
-    dict: lambda one: (dict.keys(one), [*dict.values(one)]),
-    MultipartResult: lambda one: (one.keys(), [*one.values()]),
-    MappingProxyType: lambda one: (one.keys(), [*one.values()]),
-    BaseException: lambda one: ((), [*vars(BaseException)["args"].__get__(one)]),
-    SimpleNamespace: lambda one: ((), [*vars(one).values()]),
-    array: lambda one: ((), array.tolist(one)),
-    range: lambda one: ((), one),
+    dict: lambda item: (dict.keys(item), [*dict.values(item)]),
+    MultipartResult: lambda item: (item.keys(), [*item.values()]),
+    MappingProxyType: lambda item: (item.keys(), [*item.values()]),
+    BaseException: lambda item: ((), [*vars(BaseException)["args"].__get__(item)]),
+    SimpleNamespace: lambda item: ((), [*vars(item).values()]),
+    array: lambda item: ((), array.tolist(item)),
+    range: lambda item: ((), item),
     **{kind: partial(_attribute_value, "data") for kind in (UserDict, UserList, UserString)},
-    ChainMap: lambda one: ((), [*dict(ChainMap.items(one)).values()]),
+    ChainMap: lambda item: ((), [*dict(ChainMap.items(item)).values()]),
 }
 """Names and values in a container, read without methods that a subclass may override."""
 

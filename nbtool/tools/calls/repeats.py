@@ -29,9 +29,9 @@ def can_repeat(calls: Sequence[Call]) -> bool:
 
 def is_repeated(calls: Sequence[Call], earlier: Sequence[Call]) -> bool:
     """Whether a round has the same calls as an earlier one, and the same results."""
-    if not can_repeat(calls) or [_outcome(call) for call in calls] != [_outcome(one) for one in earlier]:
+    if not can_repeat(calls) or [_outcome(call) for call in calls] != [_outcome(item) for item in earlier]:
         return False
-    return not any(_is_new_object(one, former) for one, former in zip(calls, earlier, strict=True))
+    return not any(_is_new_object(item, former) for item, former in zip(calls, earlier, strict=True))
 
 
 def count_repeats(calls: Sequence[Call]) -> int:
@@ -57,7 +57,7 @@ def _is_new_object(call: Call, former: Call) -> bool:
     if is_shown or call.status != "ok" or call.result is former.result:
         return False
     digests = [
-        content_hash_or_reason(one.result, seconds=COMPARE_SECONDS, max_bytes=COMPARE_BYTES).digest
-        for one in (call, former)
+        content_hash_or_reason(item.result, seconds=COMPARE_SECONDS, max_bytes=COMPARE_BYTES).digest
+        for item in (call, former)
     ]
     return None not in digests and digests[0] != digests[1]

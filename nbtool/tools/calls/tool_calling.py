@@ -141,7 +141,7 @@ class ToolCalling:
             self._run(call, reply, self.runtime, is_over_limit=index >= remaining, slot=slot)
             for index, (call, slot) in enumerate(zip(calls, make_slots(len(calls)), strict=True))
         ]
-        running = [asyncio.ensure_future(one) for one in work] if len(work) > 1 else []
+        running = [asyncio.ensure_future(coroutine) for coroutine in work] if len(work) > 1 else []
         try:
             await (asyncio.gather(*running) if running else work[0])
         except BaseException:  # the round ends early: the turn was stopped, or a plugin failed
@@ -155,11 +155,11 @@ class ToolCalling:
 
     def _count_repeats(self, meter: Meter, batch: list[Call]) -> None:
         """Count the rounds in a row with the same calls and results; outcomes of an earlier version do not count."""
-        if not can_repeat(batch) or any(one.call_id in self.known_outcomes for one in batch):
+        if not can_repeat(batch) or any(call.call_id in self.known_outcomes for call in batch):
             batch, meter.repeats = [], 0
         else:
             meter.repeats = meter.repeats + 1 if is_repeated(batch, self._latest_batch) else 1
-        meter.repeated = tuple(dict.fromkeys(one.display_name for one in batch))
+        meter.repeated = tuple(dict.fromkeys(call.display_name for call in batch))
         self._latest_batch = batch
 
     async def _may_ask_again(self, calls: Sequence[ToolCall], reply: ReplyContext) -> bool:

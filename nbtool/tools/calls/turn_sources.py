@@ -38,7 +38,7 @@ class TurnSources:
     @property
     def own_texts(self) -> tuple[OutsideText, ...]:
         """The texts from outside of this turn so far, without those of the turns before it."""
-        return (*self.own, *(one.text for one in self._read))
+        return (*self.own, *(read.text for read in self._read))
 
     def note_prompt(self, text: str) -> None:
         """Note what the person added to the turn while it ran."""
@@ -58,5 +58,5 @@ class TurnSources:
 
         The calls of one round were made before any of them had a result, but a script has the results of its calls.
         """
-        read = (one.text for one in self._read if is_nested or one.round < round)
+        read = (item.text for item in self._read if is_nested or item.round < round)
         return PolicyContext(tool, call_id, self.turn_id, self.prompts, tuple(dict.fromkeys((*self.earlier, *read))))

@@ -77,7 +77,7 @@ def _is_of_the_process(kind: type) -> bool:
         return False
     line = mro(kind)
     kinds = (vars(sys.modules[module]).get(name) for module, name in _OF_THE_PROCESS if module in sys.modules)
-    return any(base is one for one in kinds for base in line)
+    return any(base is item for item in kinds for base in line)
 
 
 def _hash_view(view: memoryview, hasher: LiveHasher) -> None:

@@ -51,7 +51,7 @@ def hash_module(module: ModuleType, hasher: LiveHasher) -> None:
 def hash_imports(function: FunctionType, names: set[str], hasher: LiveHasher) -> None:
     """Hash the user's own modules that a function imports when it runs."""
     package = _package(function)
-    found = {name for one in imports(function.__code__) for name in _module_names(one, package)}
+    found = {name for item in imports(function.__code__) for name in _module_names(item, package)}
     if any(names >= way for way in _BY_NAME):
         hasher.add_code_problem("it loads modules by names that it computes")
         found |= {
@@ -69,16 +69,16 @@ def hash_imports(function: FunctionType, names: set[str], hasher: LiveHasher) ->
             hasher.hash_as(module, is_complete=is_passed)
 
 
-def _module_names(one: Import, package: str) -> Iterator[str]:
+def _module_names(item: Import, package: str) -> Iterator[str]:
     """Yield the absolute names of the modules that an import loads, parents included."""
     try:
-        name = importlib.util.resolve_name("." * one.level + one.module, package)
+        name = importlib.util.resolve_name("." * item.level + item.module, package)
     except ImportError:  # a relative import outside a package: it fails when it runs
         return
     yield from _with_parents(name)
     module = sys.modules.get(name)
     is_package = type(module) is ModuleType and _has_name(module, "__path__")
-    for part in one.names if is_package else ():
+    for part in item.names if is_package else ():
         if not _has_name(sys.modules[name], part) or f"{name}.{part}" in sys.modules:
             yield f"{name}.{part}"
 

@@ -34,7 +34,7 @@ def plain_data(value: Any, *, max_leaves: int = MAX_PLAIN_LEAVES, max_chars: int
     leaves = chars = 0
     for _ in range(MAX_DEPTH):
         count += len(level)
-        mutable = [one for one in level if type(one) is not tuple]
+        mutable = [item for item in level if type(item) is not tuple]
         containers += mutable
         seen.update(map(id, mutable))
         parts = list(chain.from_iterable(map(_parts_of, level)))

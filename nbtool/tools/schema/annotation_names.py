@@ -123,9 +123,9 @@ def _local_names(function: Any, defined_in: type | None) -> dict[str, Any]:
             names |= scope
         names |= _closure_values(function)
     if defined_in is not None:
-        names |= {one.__name__: one for one in getattr(defined_in, "__type_params__", ())}
+        names |= {item.__name__: item for item in getattr(defined_in, "__type_params__", ())}
         names |= {name: value for name, value in vars(defined_in).items() if _is_for_annotations(value)}
-    return names | {one.__name__: one for one in getattr(function, "__type_params__", ())}
+    return names | {item.__name__: item for item in getattr(function, "__type_params__", ())}
 
 
 def _is_for_annotations(value: Any) -> bool:

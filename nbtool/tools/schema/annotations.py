@@ -86,7 +86,7 @@ def _annotated(annotation: Any, metadata: tuple[Any, ...]) -> Any:
     scalars = [scalar_type(member, constraints) if constraints and not _is_json(member) else None for member in members]
     if not any(scalars):
         return Annotated[to_json_type(annotation), *metadata]
-    lifted = [scalar or to_json_type(one) for scalar, one in zip(scalars, members, strict=True)]
+    lifted = [scalar or to_json_type(item) for scalar, item in zip(scalars, members, strict=True)]
     whole: Any = Union[tuple(lifted)]  # noqa: UP007 - built from values
     return Annotated[whole, *validators] if validators else whole
 
@@ -97,14 +97,14 @@ def _split(metadata: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
     constraints: list[Any] = []
     validators: list[Any] = []
-    for one in metadata:
-        if isinstance(one, FieldInfo):
-            field = copy.copy(one)
-            field.metadata, others = _split(one.metadata)  # type: ignore[assignment]  # pydantic reads any sequence
+    for item in metadata:
+        if isinstance(item, FieldInfo):
+            field = copy.copy(item)
+            field.metadata, others = _split(item.metadata)  # type: ignore[assignment]  # pydantic reads any sequence
             constraints.append(field)
             validators += others
         else:
-            (validators if hasattr(one, "__get_pydantic_core_schema__") else constraints).append(one)
+            (validators if hasattr(item, "__get_pydantic_core_schema__") else constraints).append(item)
     return tuple(constraints), tuple(validators)
 
 

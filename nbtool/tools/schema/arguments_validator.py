@@ -27,9 +27,9 @@ class _Signature:
 
         fields = {
             name: core_schema.typed_dict_field(
-                _with_default(one, handler.generate_schema(one.annotation)), required=one.is_required
+                _with_default(parameter, handler.generate_schema(parameter.annotation)), required=parameter.is_required
             )
-            for name, one in self.parameters.items()
+            for name, parameter in self.parameters.items()
         }
         if self.extra is None:
             return core_schema.typed_dict_schema(fields, extra_behavior="forbid")

@@ -48,7 +48,7 @@ def declared_field(annotation: Any, default: Any, name: str) -> DeclaredField:
             fix="Bind the value: functools.partial(function, " + f"{name}=…).",
         )
     declares = isinstance(default, FieldInfo | dataclasses.Field) or (
-        get_origin(annotation) is Annotated and any(isinstance(one, FieldInfo) for one in get_args(annotation)[1:])
+        get_origin(annotation) is Annotated and any(isinstance(item, FieldInfo) for item in get_args(annotation)[1:])
     )
     if not declares:
         return DeclaredField(annotation, default, _filled_copy(default))

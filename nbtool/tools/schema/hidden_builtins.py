@@ -16,7 +16,14 @@ def hidden_type_error(annotation: Any, parameter: str, function: str, names: Map
 
     The annotation may be what the variable contained when the function was defined, or a text with its name.
     """
-    found = next((one for one in _hidden_types(names) if _is_meant(annotation, one, names[one])), None)
+    found = next(
+        (
+            hidden_type_
+            for hidden_type_ in _hidden_types(names)
+            if _is_meant(annotation, hidden_type_, names[hidden_type_])
+        ),
+        None,
+    )
     if found is None:
         return None
     return BadUsage(

@@ -56,8 +56,8 @@ def admit_integral(node: Node) -> Node:
 
 def _admitting_choices(choices: list[Any]) -> list[Any]:
     """Return the choices of a union, in which one that was wrapped has its former name in errors."""
-    schemas = [one[0] if isinstance(one, tuple) else one for one in choices]
-    has_float = any(one.get("type") == "float" for one in schemas)
+    schemas = [item[0] if isinstance(item, tuple) else item for item in choices]
+    has_float = any(item.get("type") == "float" for item in schemas)
     admitted: list[Any] = []
     for choice, schema in zip(choices, schemas, strict=True):
         if not _is_admitting(schema):
@@ -75,5 +75,5 @@ def _takes_integers(node: Node) -> bool:
     if node.get("type") == "enum":
         return node.get("sub_type") == "int"
     if node.get("type") == "literal":
-        return any(type(one) is int for one in node["expected"])
+        return any(type(item) is int for item in node["expected"])
     return node.get("type") == "int"

@@ -22,7 +22,7 @@ def drop_keyword(schema: Any, keyword: str) -> Any:
     if not isinstance(schema, dict):
         return schema
     remaining = {key: value for key, value in schema.items() if key != keyword}
-    return map_subschemas(remaining, lambda one: drop_keyword(one, keyword))
+    return map_subschemas(remaining, lambda item: drop_keyword(item, keyword))
 
 
 def inline_refs(schema: dict[str, Any]) -> dict[str, Any]:

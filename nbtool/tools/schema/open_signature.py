@@ -104,7 +104,7 @@ def _dispatched(signature: OpenSignature, dispatcher: Any) -> OpenSignature:
         return signature
     first, *rest = signature.parameters
     if first.annotation is not _KINDS.empty:
-        kinds = [one for one in dispatcher.registry if one is not object]
+        kinds = [item for item in dispatcher.registry if item is not object]
         first = first.replace(annotation=Union[(first.annotation, *kinds)])
     if first.kind is _KINDS.POSITIONAL_OR_KEYWORD:
         first = first.replace(kind=_KINDS.POSITIONAL_ONLY)
@@ -126,7 +126,7 @@ def _passes_everything_on(wrapper: Any) -> bool:
         own = _own_signature(wrapper).parameters.values()
     except (ValueError, TypeError):  # a wrapper in C, such as that of `functools.cache`
         return True
-    return any(one.kind in (_KINDS.VAR_POSITIONAL, _KINDS.VAR_KEYWORD) for one in own)
+    return any(parameter.kind in (_KINDS.VAR_POSITIONAL, _KINDS.VAR_KEYWORD) for parameter in own)
 
 
 def _without_positions(signature: OpenSignature, values: Sequence[Any]) -> OpenSignature:
@@ -134,11 +134,11 @@ def _without_positions(signature: OpenSignature, values: Sequence[Any]) -> OpenS
     by_position = [parameter for parameter in signature.parameters if parameter.kind in _BY_POSITION]
     taken = by_position[: len(values)]
     is_open = [
-        one.replace(kind=_KINDS.POSITIONAL_ONLY)
-        for one, value in zip(taken, values, strict=False)
+        item.replace(kind=_KINDS.POSITIONAL_ONLY)
+        for item, value in zip(taken, values, strict=False)
         if value is _PLACEHOLDER
     ]
-    bound = {one.name for one, value in zip(taken, values, strict=False) if value is not _PLACEHOLDER}
+    bound = {item.name for item, value in zip(taken, values, strict=False) if value is not _PLACEHOLDER}
     rest = [parameter for parameter in signature.parameters if parameter not in taken]
     return replace(signature, parameters=(*is_open, *rest), bound=signature.bound | bound)
 

@@ -109,24 +109,24 @@ class Parameters:
         if not names and self.validator:
             return self.validator
         if names not in self.partial_validators:
-            rest = {name: one for name, one in self.by_name.items() if name not in names}
+            rest = {name: parameter for name, parameter in self.by_name.items() if name not in names}
             self.partial_validators[names] = compile_signature(rest, self.extra)
         return self.partial_validators[names]
 
     def _problems_of(self, error: Any, resolved: ResolvedArguments) -> tuple[list[str], list[str]]:
         """Return which arguments are missing, and the first problem of each other one."""
         missing, found = [], dict[str, str]()
-        for one in error.errors(include_url=False, include_context=False):
-            name = str(one["loc"][0])
+        for item in error.errors(include_url=False, include_context=False):
+            name = str(item["loc"][0])
             parameter = self._parameter(name)
-            if len(one["loc"]) == 1 and one["type"] == "missing":
+            if len(item["loc"]) == 1 and item["type"] == "missing":
                 missing.append(f"{name!r} is missing")
             elif name in found or name in self.bound:
                 continue
             elif parameter is None:
                 found[name] = _unexpected(name)
             else:
-                found[name] = _error_message(parameter, name, resolved, {**one, "loc": one["loc"][1:]})
+                found[name] = _error_message(parameter, name, resolved, {**item, "loc": item["loc"][1:]})
         return missing, [*found.values()]
 
     def find_gaps(self, values: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - only a form has some

@@ -31,7 +31,7 @@ def lift_once(annotation: Any, lift: Callable[[], Any], name: Callable[[Any, Any
         name: gives a name to the result, by which it can be referred to, if the result has none.
     """
     unfinished = _unfinished.get()
-    if (outer := next((one for kind, one in unfinished if kind == annotation), None)) is not None:
+    if (outer := next((item for kind, item in unfinished if kind == annotation), None)) is not None:
         outer.is_used = True
         return Annotated[Any, outer]
     whole = Whole()

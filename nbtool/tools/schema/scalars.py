@@ -42,7 +42,7 @@ def scalar_type(kind: Any, constraints: tuple[Any, ...] = (), arguments: tuple[A
 
 def _written_instances(kind: Any, arguments: tuple[Any, ...]) -> Any:
     """Return the annotation of the JSON values that are instances of an abstract class."""
-    written: list[Any] = [one for one in _WRITTEN if _is_subclass(one, kind)]
+    written: list[Any] = [item for item in _WRITTEN if _is_subclass(item, kind)]
     if bool in written and int in written:
         written.remove(bool)
     containers = {1: list, 2: dict}
@@ -51,9 +51,9 @@ def _written_instances(kind: Any, arguments: tuple[Any, ...]) -> Any:
     return Union[tuple(written)] if written else None  # noqa: UP007 - built from values
 
 
-def _is_subclass(one: type, kind: Any) -> bool:
+def _is_subclass(item: type, kind: Any) -> bool:
     try:
-        return issubclass(one, kind)
+        return issubclass(item, kind)
     except TypeError:  # a protocol that Python does not check by itself
         return False
 
@@ -62,9 +62,9 @@ def _base_of(kind: type) -> Any:
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(kind, numpy.generic):
         return _base_of_numpy(kind, numpy)
-    for one in kind.__mro__[1:-1]:
-        if not isinstance(one, ABCMeta) and _is_scalar(one):
-            return _moment() if issubclass(one, dt.datetime) else one
+    for item in kind.__mro__[1:-1]:
+        if not isinstance(item, ABCMeta) and _is_scalar(item):
+            return _moment() if issubclass(item, dt.datetime) else item
     return _number(kind) or _like_a_number(kind) or _like_a_date(kind)
 
 
@@ -134,4 +134,4 @@ def _is_scalar(kind: Any) -> bool:
         schema = TypeAdapter(kind).json_schema()
     except (PydanticUserError, TypeError, AttributeError, NameError):
         return False
-    return {one.get("type") for one in schema.get("anyOf", [schema])} <= _SCALAR_TYPES
+    return {item.get("type") for item in schema.get("anyOf", [schema])} <= _SCALAR_TYPES

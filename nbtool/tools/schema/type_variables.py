@@ -20,7 +20,9 @@ def admitted_by(variable: Any) -> Any:
     Others (`ParamSpec`, `TypeVarTuple`) say nothing of a single argument.
     """
     if constraints := getattr(variable, "__constraints__", ()):
-        kinds = sorted(constraints, key=lambda one: one is not str)  # a JSON text is a `str` before it is `bytes`
+        kinds = sorted(
+            constraints, key=lambda constraint: constraint is not str
+        )  # a JSON text is a `str` before it is `bytes`
         return Union[tuple(_resolved(kind, variable) for kind in kinds)]  # noqa: UP007 - built from values
     if not isinstance(variable, typing.TypeVar):
         return Any
@@ -65,7 +67,7 @@ def _arguments_of_bases(kind: Any, given: tuple[Any, ...]) -> dict[Any, Any]:
     for base in vars(kind).get("__orig_bases__", kind.__bases__):
         origin = get_origin(base) or base
         if inspect.isclass(origin) and origin not in (object, typing.Generic):
-            arguments = tuple(substitute(one, found) for one in get_args(base))
+            arguments = tuple(substitute(item, found) for item in get_args(base))
             found = {**_arguments_of_bases(origin, arguments), **found}
     return {variable: value for variable, value in found.items() if variable is not value}
 
@@ -75,7 +77,7 @@ def substitute(annotation: Any, meanings: Mapping[Any, Any]) -> Any:
     with suppress(TypeError):  # of one that is unhashable, such as one with declarations of pydantic
         if annotation in meanings:
             return meanings[annotation]
-    return with_arguments(annotation, lambda one: substitute(one, meanings)) if meanings else annotation
+    return with_arguments(annotation, lambda item: substitute(item, meanings)) if meanings else annotation
 
 
 def with_arguments(annotation: Any, change: Callable[[Any], Any]) -> Any:
@@ -87,7 +89,7 @@ def with_arguments(annotation: Any, change: Callable[[Any], Any]) -> Any:
         inner = change(arguments[0])
         return annotation if inner is arguments[0] else Annotated[inner, *arguments[1:]]
     changed = tuple(argument if argument is ... else change(argument) for argument in arguments)
-    if all(one is other for one, other in zip(changed, arguments, strict=True)):
+    if all(item is other for item, other in zip(changed, arguments, strict=True)):
         return annotation
     if origin in (Union, types.UnionType):
         return reduce(operator.or_, changed) if origin is types.UnionType else Union[changed]  # noqa: UP007 - as above

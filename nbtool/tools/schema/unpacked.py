@@ -49,7 +49,7 @@ def resolved_parameters(signature: OpenSignature) -> Iterator[ResolvedParameter]
         elif raw.kind is _KINDS.VAR_KEYWORD:
             yield from _of_keys(unpacked)
         elif get_origin(unpacked) is tuple:
-            has_fixed = any(one is not ... for one in get_args(unpacked)) and ... not in get_args(unpacked)
+            has_fixed = any(item is not ... for item in get_args(unpacked)) and ... not in get_args(unpacked)
             yield ResolvedParameter(raw, unpacked, is_required=has_fixed, is_whole=True)
         else:  # a `TypeVarTuple`
             yield ResolvedParameter(raw, Any)

@@ -51,12 +51,12 @@ def labelled_form(value: Any) -> dict[str, Any]:
     """Return a labelled array as its dimensions, labels and values; arrays in it are as they are."""
     if not hasattr(value, "coords"):
         return _variable_form(value)
-    coordinates = {str(name): _coordinate(name, one.variable) for name, one in value.coords.items()}
+    coordinates = {str(name): _coordinate(name, coord.variable) for name, coord in value.coords.items()}
     form: dict[str, Any] = {"dims": {str(name): size for name, size in value.sizes.items()}}
     if coordinates:
         form["coords"] = coordinates
     if hasattr(value, "data_vars"):
-        form["variables"] = {str(name): _variable_form(one.variable) for name, one in value.data_vars.items()}
+        form["variables"] = {str(name): _variable_form(data_var.variable) for name, data_var in value.data_vars.items()}
     else:
         form = {**({"name": value.name} if value.name is not None else {}), **form, "values": _values(value.variable)}
     return {**form, **_attributes(value)}
@@ -83,7 +83,7 @@ def has_labels(value: Any) -> bool:
 def _variables(value: Any) -> Mapping[str, Any]:
     """Return the variables of a labelled array, with its labels."""
     named = {**getattr(value, "coords", {}), **getattr(value, "data_vars", {})}
-    variables = {str(name): one.variable for name, one in named.items()}
+    variables = {str(name): item.variable for name, item in named.items()}
     if not hasattr(value, "data_vars"):
         variables[""] = getattr(value, "variable", value)
     return variables

@@ -243,10 +243,10 @@ def _hidden_in(node: Node) -> frozenset[str]:
     kind: Any = node.get("cls")
     declared = [
         *getattr(kind, "__pydantic_fields__", {}).items(),
-        *((name, one.info) for name, one in _computed_fields(kind).items()),
-        *((one.name, one) for one in getattr(kind, "__dataclass_fields__", {}).values()),
+        *((name, computed_field.info) for name, computed_field in _computed_fields(kind).items()),
+        *((item.name, item) for item in getattr(kind, "__dataclass_fields__", {}).values()),
     ]
-    return frozenset(name for name, one in declared if not getattr(one, "repr", True))
+    return frozenset(name for name, item in declared if not getattr(item, "repr", True))
 
 
 def _computed_fields(kind: Any) -> dict[str, Any]:
@@ -261,11 +261,11 @@ def _with_fields_shown(node: Node, hidden: frozenset[str], extras: Node) -> Node
         return {"type": "any", "serialization": {"type": "function-plain", "function": _hide}}
     fields = node["fields"]
     marked: Any = (
-        {name: _marked(one, name in hidden) for name, one in fields.items()}
+        {name: _marked(item, name in hidden) for name, item in fields.items()}
         if isinstance(fields, dict)
         else [_marked(field, field["name"] in hidden) for field in fields]
     )
-    computed = [one for one in node.get("computed_fields", ()) if one["property_name"] not in hidden]
+    computed = [item for item in node.get("computed_fields", ()) if item["property_name"] not in hidden]
     return {**extras, **node, "fields": marked, "computed_fields": computed}
 
 
@@ -300,9 +300,10 @@ def _has_declarations(kind: Any) -> bool:
         hints = typing.get_type_hints(kind, include_extras=True).values()
     except Exception:  # noqa: BLE001 - a name is known only where the class was defined
         return any("Annotated" in str(field.type) for field in dataclasses.fields(kind))
-    metadata = [one for hint in hints for one in getattr(hint, "__metadata__", ())]
+    metadata = [item for hint in hints for item in getattr(hint, "__metadata__", ())]
     return any(
-        type(one).__module__.startswith("pydantic.") or hasattr(one, "__get_pydantic_core_schema__") for one in metadata
+        type(item).__module__.startswith("pydantic.") or hasattr(item, "__get_pydantic_core_schema__")
+        for item in metadata
     )
 
 
@@ -314,7 +315,11 @@ def _shown_fields(value: Any) -> dict[str, Any] | None:
     if dataclasses.is_dataclass(kind):
         return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(kind) if field.repr}
     if hasattr(kind, "__attrs_attrs__"):
-        return {one.name: _shown(one.repr, getattr(value, one.name, None)) for one in kind.__attrs_attrs__ if one.repr}
+        return {
+            attrs_attr.name: _shown(attrs_attr.repr, getattr(value, attrs_attr.name, None))
+            for attrs_attr in kind.__attrs_attrs__
+            if attrs_attr.repr
+        }
     if isinstance(value, tuple) and hasattr(kind, "n_sequence_fields"):
         return {name: getattr(value, name) for name in kind.__match_args__}  # such as the result of `os.stat`
     if isinstance(value, tuple) and isinstance(names := getattr(kind, "_fields", None), tuple):

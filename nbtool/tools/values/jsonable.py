@@ -73,7 +73,7 @@ def contains_tables(value: Any, depth: int = MAX_DEPTH) -> bool:
     if table_shape(value) is not None or array_size(value) is not None:
         return True
     inner = value.values() if type(value) is dict else value if type(value) in _LISTS else ()
-    return any(contains_tables(one, depth - 1) for one in inner)
+    return any(contains_tables(item, depth - 1) for item in inner)
 
 
 class JsonConverter:
@@ -105,7 +105,7 @@ class JsonConverter:
 
     def _first_of_each(self, form: Any) -> Any:
         if isinstance(form, dict):
-            return {self.key(name): self._first_of_each(one) for name, one in form.items()}
+            return {self.key(name): self._first_of_each(item) for name, item in form.items()}
         if array_size(form) is not None:
             return JsonConverter(self._remaining).first_values(form)
         return JsonConverter(MAX_LABEL_CHARS).convert(form)
@@ -134,7 +134,7 @@ class JsonConverter:
         if isinstance(value, str) and not isinstance(value, enum.Enum):
             return strip_controls(str.__str__(value))
         if type(value) is tuple:
-            parts = [self.key(one) if not isinstance(one, str) else repr(self.key(one)) for one in value]
+            parts = [self.key(item) if not isinstance(item, str) else repr(self.key(item)) for item in value]
             return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
         converted = self.convert(value)
         return json.dumps(converted, ensure_ascii=False) if isinstance(converted, dict | list) else str(converted)
@@ -276,7 +276,7 @@ class JsonConverter:
         self.is_complete = self.is_complete and not table.loss
         names = {"index_names": table.index_names, "column_names": table.column_names}
         labels: dict[str, Any] = {"index": self._list(table.labels, rows)} if table.index else {}
-        labels |= {key: self._list(one, len(one)) for key, one in names.items() if any(n is not None for n in one)}
+        labels |= {key: self._list(name, len(name)) for key, name in names.items() if any(n is not None for n in name)}
         if not table.is_series:
             cells = [self._list(row, width) for row in table.rows]
             return {"columns": self._list(table.columns, width), **labels, "rows": cells}

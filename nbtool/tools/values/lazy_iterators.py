@@ -50,7 +50,7 @@ def is_iterator(value: Any) -> bool:
 
 def contains_iterators(value: Any, excluded: Sequence[Any] = ()) -> bool:
     """Whether a result is or contains iterators, other than those `excluded`; only plain containers are searched."""
-    remaining, waiting, known = MAX_SEARCHED, [(value, 0)], {id(one) for one in excluded}
+    remaining, waiting, known = MAX_SEARCHED, [(value, 0)], {id(entry) for entry in excluded}
     while waiting and remaining > 0:
         item, depth = waiting.pop()
         remaining -= 1
@@ -61,7 +61,7 @@ def contains_iterators(value: Any, excluded: Sequence[Any] = ()) -> bool:
         if type(item) in _CONTAINERS and depth < MAX_DEPTH:
             known.add(id(item))
             inner = item.values() if type(item) is dict else item
-            waiting += ((one, depth + 1) for one in islice(inner, remaining))
+            waiting += ((entry, depth + 1) for entry in islice(inner, remaining))
     return False
 
 
@@ -77,7 +77,7 @@ class _Taking:
     """Replaces iterators; the same iterator in two places becomes the same list."""
 
     def __init__(self, excluded: Sequence[Any], max_items: int) -> None:
-        self._excluded = {id(one) for one in excluded}
+        self._excluded = {id(item) for item in excluded}
         self._max_items = max_items
         self._taken: dict[int, tuple[Any, Any]] = {}
         self._ancestors: set[int] = set()

@@ -45,7 +45,7 @@ class ResultMedia:
     @property
     def images(self) -> tuple[Media, ...]:
         """The images, which are sent to a model that sees."""
-        return tuple(one for one in self.media if one.mime in IMAGES)
+        return tuple(item for item in self.media if item.mime in IMAGES)
 
 
 def may_have_media(value: Any) -> bool:
@@ -62,7 +62,7 @@ def extract_media(value: Any) -> ResultMedia:
     with suppress_output():
         items = [media for item in _without_repetitions(_items(value)) if (media := _render_item(item))]
     shown = [media for media in items if len(media.data or b"") <= MAX_MEDIA_BYTES][:MAX_MEDIA]
-    omitted = [media for media in items if all(media is not one for one in shown)]
+    omitted = [media for media in items if all(media is not entry for entry in shown)]
     return ResultMedia(tuple(shown), len(omitted), sum(media.mime in IMAGES for media in omitted))
 
 
@@ -86,7 +86,7 @@ def _items(value: Any) -> Iterator[Any]:
             yield item
         elif id(item) not in known and depth < MAX_DEPTH:
             known.add(id(item))
-            waiting.extend((one, depth + 1) for one in islice(_inner(item), MAX_SEARCHED))
+            waiting.extend((entry, depth + 1) for entry in islice(_inner(item), MAX_SEARCHED))
 
 
 def _is_container(item: Any) -> bool:
@@ -104,7 +104,7 @@ def _without_repetitions(items: Iterable[Any]) -> Iterator[Any]:
     figures: list[Any] = []
     for item in items:
         figure = _figure_of(item)
-        if figure is None or all(figure is not one for one in figures):
+        if figure is None or all(figure is not entry for entry in figures):
             yield item
         figures += [figure] if figure is not None else []
 

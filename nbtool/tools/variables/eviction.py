@@ -99,7 +99,9 @@ class BoundedEntries(Generic[E]):
     @property
     def size(self) -> int:
         """Estimated size in bytes of all stored results."""
-        return sum(entry.size for entry in self) + sum(one.size for one in self._unnamed if one.holder() is not None)
+        return sum(entry.size for entry in self) + sum(
+            unnamed.size for unnamed in self._unnamed if unnamed.holder() is not None
+        )
 
     def get(self, name: str) -> E | None:
         """Return the entry of a name, without counting it as used."""
@@ -203,8 +205,8 @@ class BoundedEntries(Generic[E]):
         if surplus <= 0:
             return []
         newest = next(reversed(self._entries))
-        evictable = (one for one in takewhile(lambda one: not one.is_held, self) if not one.is_pinned)
-        entries = [one for one in islice(evictable, surplus) if one.name != newest]
+        evictable = (item for item in takewhile(lambda item: not item.is_held, self) if not item.is_pinned)
+        entries = [item for item in islice(evictable, surplus) if item.name != newest]
         for entry in entries:
             self._evict(entry)
         self.evicted_count += len(entries)

@@ -359,10 +359,10 @@ class Variables:
             self._note_evicted(self._stored.put(entry))
 
     def _note_evicted(self, evicted: Iterable[Evicted]) -> None:
-        for one in evicted:
-            if one.name:
-                self._invalidate(one.name, EVICTED_REASON, is_eviction=True)
-            self._unreported.append(one)
+        for item in evicted:
+            if item.name:
+                self._invalidate(item.name, EVICTED_REASON, is_eviction=True)
+            self._unreported.append(item)
 
     def _invalidate(self, name: str, reason: str, *, is_eviction: bool = False) -> None:
         self._invalid[name] = _Removal(reason, is_eviction)

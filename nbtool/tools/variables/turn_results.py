@@ -60,9 +60,9 @@ def describe_oversized(variables: Variables) -> str:
 def _describe_evicted(evicted: Sequence[Evicted], variables: Variables) -> str:
     if not evicted:
         return ""
-    names = [f"`{one.name}`" for one in evicted if one.name]
+    names = [f"`{item.name}`" for item in evicted if item.name]
     count = len(evicted) - len(names)
     unnamed = f"{count_of(count, 'result')} without a name" if count else ""
     subject = "; ".join(filter(None, (list_names(names, MAX_NAMED), unnamed)))
-    size, bound = format_size(sum(one.size for one in evicted)), format_size(variables.max_bytes)
+    size, bound = format_size(sum(item.size for item in evicted)), format_size(variables.max_bytes)
     return f"Evicted to free memory: {subject} ({size}, result_bytes is {bound})."

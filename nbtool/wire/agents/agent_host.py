@@ -125,13 +125,13 @@ async def _make_room(host: AgentHost) -> None:
     """
     most, loop = host.limits.max_agents, asyncio.get_running_loop()
     others = [other for other in _slots if other is not host and other.session and other._slot.loop is loop]
-    for one in sorted(others, key=lambda other: other._slot.used)[: max(0, len(others) - most + 1)]:
-        if one._slot.is_busy:
+    for item in sorted(others, key=lambda other: other._slot.used)[: max(0, len(others) - most + 1)]:
+        if item._slot.is_busy:
             raise BadUsage(
                 f"{count_of(most, 'agent')} answer other chats of this kernel, which is the limit.",
                 fix="Wait for one, or `%chat stop` it.",
             )
-        await one.close()
+        await item.close()
 
 
 def _end_slot(slot: _Slot) -> None:

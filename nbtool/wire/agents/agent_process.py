@@ -174,7 +174,7 @@ def descendants(root: int) -> set[int]:
     found: set[int] = set()
     waiting = [root]
     while waiting:
-        new = [one for one in children.get(waiting.pop(), ()) if one not in found]
+        new = [child for child in children.get(waiting.pop(), ()) if child not in found]
         found.update(new)
         waiting += new
     return found
@@ -183,7 +183,7 @@ def descendants(root: int) -> set[int]:
 def parents() -> list[tuple[int, int]]:
     """Return every process with its parent."""
     if HAS_PROC:
-        return [(int(one.name), parent) for one in Path("/proc").iterdir() if (parent := parent_of(one)) >= 0]
+        return [(int(path.name), parent) for path in Path("/proc").iterdir() if (parent := parent_of(path)) >= 0]
     return listed_by_ps()  # pragma: no cover - another system
 
 

@@ -220,7 +220,7 @@ def format_plan(update: Json) -> str:
 def describe_tool_call(call: Json) -> str:
     """Return a tool call of an agent in one line: its kind, its title, and the files that it names."""
     kind, title = one_line(call.get("kind") or "tool", 30), one_line(call.get("title") or "without a title", 200)
-    paths = [one.get("path") for one in (*_objects(call.get("locations")), *_objects(call.get("content")))]
+    paths = [item.get("path") for item in (*_objects(call.get("locations")), *_objects(call.get("content")))]
     named = ", ".join(dict.fromkeys(one_line(path, 100) for path in paths if path))
     return f"{kind}: {title}{f' ({named})' if named else ''}"
 
@@ -228,11 +228,11 @@ def describe_tool_call(call: Json) -> str:
 def describe_diffs(call: Json) -> str:
     """Return the changes of files in a tool call of an agent, as text."""
     pieces = []
-    for one in _objects(call.get("content")):
-        if one.get("type") == "diff":
-            old, new = str(one.get("oldText") or ""), str(one.get("newText") or "")
+    for item in _objects(call.get("content")):
+        if item.get("type") == "diff":
+            old, new = str(item.get("oldText") or ""), str(item.get("newText") or "")
             pieces.append(
-                "\n".join([f"--- {one_line(one.get('path', ''), 200)}", *_marked("-", old), *_marked("+", new)])
+                "\n".join([f"--- {one_line(item.get('path', ''), 200)}", *_marked("-", old), *_marked("+", new)])
             )
     return "\n".join(pieces)
 
@@ -293,4 +293,4 @@ def _object(source: Json, name: str) -> Json:
 
 
 def _objects(value: Any) -> list[Json]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [record for record in value if isinstance(record, Mapping)] if isinstance(value, list) else []

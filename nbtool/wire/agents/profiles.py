@@ -79,7 +79,7 @@ def _claude_meta(call: Json) -> Json:
 
 
 def _tool_names_of_claude(call: Json) -> list[object]:
-    return [one for one in (call.get("name"), _claude_meta(call).get("toolName")) if one is not None]
+    return [item for item in (call.get("name"), _claude_meta(call).get("toolName")) if item is not None]
 
 
 def _server_of_claude(call: Json) -> str | None:
@@ -134,7 +134,7 @@ def find_profile(model_id: str) -> AgentProfile:
         nbtool.errors.UnknownModel: there is no such agent.
     """
     name, has_extra, extra = model_id.strip().lower().removeprefix(f"{PROVIDER}:").partition("+")
-    usable = ", ".join(one.model_id for one in PROFILES.values())
+    usable = ", ".join(agent_profile.model_id for agent_profile in PROFILES.values())
     if name in REFUSALS:
         raise Unsupported(f"{PROVIDER}:{name} is refused: {REFUSALS[name]}.", fix=f"Use {usable}.")
     profile = PROFILES.get(name)

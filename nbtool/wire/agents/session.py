@@ -330,7 +330,7 @@ class AgentSession:
         run = self.prompt
         if run is None or run.is_closed:
             raise BadUsage(NO_TURN)
-        if sum(not one.answer.done() for one in run.calls.values()) >= self.limits.max_waiting:
+        if sum(not item.answer.done() for item in run.calls.values()) >= self.limits.max_waiting:
             raise BadUsage(TOO_MANY.format(calls=count_of(self.limits.max_waiting, "call")))
         call = RelayCall(name, arguments, asyncio.get_running_loop().create_future())
         run.calls[call.id] = call

@@ -89,7 +89,7 @@ def find_command(profile: AgentProfile) -> AgentCommand:
     }
     inherited = {variable: os.environ[variable] for variable in INHERITED_VARIABLES if variable in os.environ}
     environment = {**inherited, "PATH": path, **profile.environment, **own}
-    secrets = {one: Secret(value) for one, value in environment.items() if value}
+    secrets = {item: Secret(value) for item, value in environment.items() if value}
     return AgentCommand(found, tuple(table.get("args", ())), secrets)
 
 
@@ -133,7 +133,7 @@ def _search_path() -> str:
         here = Path.cwd()
     except OSError:  # the folder was removed
         here = Path(os.devnull)
-    folders = [one for one in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117 - as text
+    folders = [part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(part)]  # noqa: PTH117 - as text
     return os.pathsep.join(
         folder for folder in folders if not Path(folder).resolve().is_relative_to(here) or _is_home(here)
     )

@@ -139,7 +139,7 @@ class BatchApi(ABC):
     async def list_latest(self) -> list[ProviderBatch]:
         """Return the latest batches, at most `MAX_LISTED`. Raises a `WireError`."""
         answer = await get_json(self.endpoint, self.path, {self.list_size: str(MAX_LISTED)})
-        return [self.parse_batch(one) for one in list_of(answer.get(self.list_field))]
+        return [self.parse_batch(record) for record in list_of(answer.get(self.list_field))]
 
     async def cancel(self, batch_id: str) -> None:
         """Ask the provider to run no more lines of a batch. Raises a `WireError`."""
@@ -267,4 +267,4 @@ def table_of(value: Any) -> dict[str, Any]:
 
 def list_of(value: Any) -> list[dict[str, Any]]:
     """Return the objects of a list of an answer; empty for anything else."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [record for record in value if isinstance(record, dict)] if isinstance(value, list) else []

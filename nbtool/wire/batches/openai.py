@@ -108,7 +108,7 @@ class OpenAiBatches(BatchApi):
 def _parse_batch(answer: dict[str, Any]) -> ProviderBatch:
     counts = table_of(answer.get("request_counts"))
     results = tuple(filter(None, (text_of(answer.get(name)) for name in ("output_file_id", "error_file_id"))))
-    reasons = [text_of(one.get("message")) for one in list_of(table_of(answer.get("errors")).get("data"))]
+    reasons = [text_of(record.get("message")) for record in list_of(table_of(answer.get("errors")).get("data"))]
     named = list_names(list(filter(None, reasons)), MAX_REASONS)
     return ProviderBatch(
         text_of(answer.get("id")),

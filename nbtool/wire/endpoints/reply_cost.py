@@ -59,7 +59,7 @@ async def find_listed_price(endpoint: HttpEndpoint) -> ReplyPriceFunction | None
     have prices by host, and a built-in provider that reports its costs does so at its own host.
     """
     origin = parse_server_url(endpoint.base_url).origin
-    if any(REPORTS_COST in one.abilities and _is_at(one, origin) for one in BUILTIN.values()):
+    if any(REPORTS_COST in provider.abilities and _is_at(provider, origin) for provider in BUILTIN.values()):
         return _reported_cost
     if is_loopback(origin[1]):
         return None

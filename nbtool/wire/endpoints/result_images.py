@@ -46,7 +46,7 @@ def _results_in(prompt: Prompt) -> list[ToolResult]:
 
 
 def _images_in(result: ToolResult) -> tuple[Media, ...]:
-    return tuple(one for one in result.media if one.mime.startswith("image/"))
+    return tuple(media for media in result.media if media.mime.startswith("image/"))
 
 
 def _without_images(message: Message, model: str) -> Message:
@@ -59,5 +59,5 @@ def _described(part: Part, model: str) -> Part:
     if not isinstance(part, ToolResult) or not (images := _images_in(part)):
         return part
     note = NOT_ATTACHED.format(images=count_of(len(images), "image"), model=model)
-    others = tuple(one for one in part.media if one not in images)
+    others = tuple(media for media in part.media if media not in images)
     return replace(part, text=f"{part.text}\n{note}", media=others)

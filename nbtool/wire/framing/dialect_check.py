@@ -16,8 +16,8 @@ def dialect_of(event: dict[str, Any], name: str = "") -> str:
     """Return the dialect of an event; empty if it is ambiguous."""
     kind = event.get("type") or name
     if isinstance(kind, str) and kind:
-        return _OF_KIND.get(kind) or next((one for prefix, one in _OF_PREFIX if kind.startswith(prefix)), "")
-    return next((one for field, one in _OF_LIST if isinstance(event.get(field), list)), "")
+        return _OF_KIND.get(kind) or next((text for prefix, text in _OF_PREFIX if kind.startswith(prefix)), "")
+    return next((text for field, text in _OF_LIST if isinstance(event.get(field), list)), "")
 
 
 def check_dialect(event: dict[str, Any], expected: str, name: str = "") -> None:

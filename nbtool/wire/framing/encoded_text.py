@@ -211,7 +211,9 @@ def _start_at_end(data: bytes, form: bytes) -> Iterator[Span]:
     at = data.find(form[:_LEAST_START], max(0, len(data) - len(form) - _MOST_CUT))
     while at >= 0:
         rest = data[at:]
-        common = next((i for i, (one, other) in enumerate(zip(rest, form, strict=False)) if one != other), len(rest))
+        common = next(
+            (i for i, (number, other) in enumerate(zip(rest, form, strict=False)) if number != other), len(rest)
+        )
         if len(rest) - common <= _MOST_CUT:
             yield at, len(data)
         at = data.find(form[:_LEAST_START], at + 1)
@@ -314,7 +316,7 @@ def _decode_escape(escape: bytes) -> bytes | None:
 
 def _decode_codes(body: str) -> bytes | None:
     """Return what the escape of one code, or of a pair of surrogates, stands for; None if it is beyond Unicode."""
-    codes = [int(one.strip("uUx{}"), 16) for one in re.split(r"\\+", body)]
+    codes = [int(part.strip("uUx{}"), 16) for part in re.split(r"\\+", body)]
     if len(codes) == 2:
         codes = [0x10000 + ((codes[0] - 0xD800) << 10) + codes[1] - 0xDC00]
     if body[0] == "x":

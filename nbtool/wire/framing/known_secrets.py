@@ -72,7 +72,7 @@ def hide_secrets(text: str) -> str:
 
 def secrets_of(endpoint: object) -> list[Secret]:
     """Return the keys, headers and query of an endpoint, and of those that it wraps."""
-    return [secret for one in _wrapped(endpoint, MAX_WRAPPERS) for secret in _own_secrets(one) if secret]
+    return [secret for item in _wrapped(endpoint, MAX_WRAPPERS) for secret in _own_secrets(item) if secret]
 
 
 def _wrapped(endpoint: object, depth: int) -> Iterator[object]:
@@ -95,7 +95,7 @@ def _is_word(value: str) -> bool:
 def _searches(secrets: tuple[str, ...]) -> tuple[tuple[str, str, re.Pattern[str] | None], ...]:
     """Return the spellings of the secrets, the longest first, each with its longest literal part."""
     spellings = {spelling for secret in secrets for spelling in _spellings(secret) if len(spelling) >= MIN_SECRET}
-    return tuple(_search(one) for one in sorted(spellings, key=len, reverse=True))
+    return tuple(_search(item) for item in sorted(spellings, key=len, reverse=True))
 
 
 def _search(spelling: str) -> tuple[str, str, re.Pattern[str] | None]:

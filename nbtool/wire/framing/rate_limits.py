@@ -43,7 +43,7 @@ def parse_rate_limits(headers: Mapping[str, str], *, now: float | None = None) -
     for unit in UNITS:
         for form in FORMS:
             texts = [
-                headers.get(form.format(unit=unit, field=one), "").strip() for one in ("limit", "remaining", "reset")
+                headers.get(form.format(unit=unit, field=text), "").strip() for text in ("limit", "remaining", "reset")
             ]
             limit, remaining = _number(texts[0]), _number(texts[1])
             if limit and remaining is not None:

@@ -115,9 +115,9 @@ def _forms(keys: Iterable[Secret | None]) -> list[bytes]:
     secrets = {
         secret for key in keys if (secret := key.get_secret_value() if key else "") and len(secret) >= _MIN_SECRET
     }
-    secrets |= {_without_tags(one) for one in secrets}
-    secrets |= {" ".join(one.split()) for one in secrets}
-    return secret_forms(one for one in secrets if len(one) >= _MIN_SECRET)
+    secrets |= {_without_tags(item) for item in secrets}
+    secrets |= {" ".join(item.split()) for item in secrets}
+    return secret_forms(item for item in secrets if len(item) >= _MIN_SECRET)
 
 
 def _without_tags(text: str) -> str:

@@ -37,19 +37,24 @@ class ListedModel:
 def parse_listed_model(item: dict[str, Any], name: str) -> ListedModel:
     """Read one entry of a list of models."""
     contexts = (item.get(field) for field in _CONTEXT_FIELDS)
-    context = next((one for one in contexts if type(one) is int and 0 < one <= MAX_CONTEXT), 0)
+    context = next((entry for entry in contexts if type(entry) is int and 0 < entry <= MAX_CONTEXT), 0)
     shutdown = next((day for field in _SHUTDOWN_FIELDS if (day := _parse_day(item.get(field)))), None)
-    abilities = [one for field in _ABILITY_FIELDS for one in _ability_names(item.get(field)) if len(one) <= MAX_ABILITY]
+    abilities = [
+        ability_name
+        for field in _ABILITY_FIELDS
+        for ability_name in _ability_names(item.get(field))
+        if len(ability_name) <= MAX_ABILITY
+    ]
     return ListedModel(name, context, shutdown, tuple(dict.fromkeys(abilities)))
 
 
 def _ability_names(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for name, one in value.items():
-            if one is True or (isinstance(one, dict) and one.get("supported") is True):
+        for name, item in value.items():
+            if item is True or (isinstance(item, dict) and item.get("supported") is True):
                 yield str(name)
     elif isinstance(value, list):
-        yield from (one for one in value if isinstance(one, str))
+        yield from (text for text in value if isinstance(text, str))
 
 
 def _parse_day(value: Any) -> dt.date | None:

@@ -85,7 +85,7 @@ def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.faults", description=__doc__.partition("\n")[0])
     parser.add_argument("lane", nargs="?", choices=LANES, default="quick")
-    parser.add_argument("--rows", default="", help="some of C1 to C27; all of them without it")
+    parser.add_argument("--rows", default="", help="some of C1 to C28; all of them without it")
     parser.add_argument("--minutes", default="", help="time limit of each test of the weekly lane")
     parser.add_argument("--seed", type=int, default=int(dt.datetime.now(dt.UTC).strftime("%Y%m%d")))
     parser.add_argument("--processes", type=int, default=1, help="processes at a time; 1 for rows that measure time")

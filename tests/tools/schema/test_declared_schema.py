@@ -39,7 +39,7 @@ def calls() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def forecast(calls: list[dict[str, Any]]) -> Any:
-    @tool(run="auto", schema=SCHEMA, description="The forecast of a city.")
+    @tool(run="auto", schema=SCHEMA, description="Forecast.")
     def forecast(**arguments: Any) -> str:
         "Not this."
         calls.append(arguments)
@@ -52,7 +52,7 @@ def test_the_model_gets_the_schema_and_the_function_the_arguments_by_keyword(for
     done, tools = run(forecast, city="Oslo", days=2)
 
     (offered,) = [spec for spec in tools if spec.name == "forecast"]
-    assert offered.description == "The forecast of a city."
+    assert offered.description == "Forecast."
     assert offered.parameters["properties"]["city"] == SCHEMA["properties"]["city"]  # type: ignore[index]
     assert (done.status, calls) == ("ok", [{"city": "Oslo", "days": 2}])
 

@@ -67,11 +67,11 @@ class BatchKey:
         """Return the key of each prompt; a repeated prompt has one key per occurrence, because each is sent."""
         counts: Counter[str] = Counter()
         keys = []
-        for one in items:
-            if one.key:
-                keys.append(one.key)
+        for item in items:
+            if item.key:
+                keys.append(item.key)
                 continue
-            key = prompt_hash(one.prompt)
+            key = prompt_hash(item.prompt)
             counts[key] += 1
             keys.append(f"{CELL_ID_PREFIX}{key}:{counts[key]}")
         return keys

@@ -72,13 +72,13 @@ def choose_step(versions: Sequence[Turn], free_tools: Collection[str], *, has_mo
         free_tools: nbtool's own tools, which only read the variables of the chat: they do not count.
         has_more_room: whether a limit ended the turn early, and this map has a larger one (`has_more_room`).
     """
-    started = [one for turn in versions for one in turn.calls if has_started(one, free_tools)]
+    started = [call for turn in versions for call in turn.calls if has_started(call, free_tools)]
     if not started:
         return "send"
-    if any(one.status not in KNOWN_STATUSES for one in started):
+    if any(call.status not in KNOWN_STATUSES for call in started):
         return "refuse"
     latest = versions[0]
-    undecided = [one for one in latest.calls if one.is_undecided]
+    undecided = [call for call in latest.calls if call.is_undecided]
     if latest.status == "completed":
         if not undecided and not has_more_room:
             return "send"  # an object that it used may have changed since
@@ -113,9 +113,9 @@ def needs_new_answer(turn: Turn) -> bool:
 def _can_ask_again(turn: Turn, undecided: Sequence[Call]) -> bool:
     """Whether the model asked for these calls itself, none of them started, and none of a later round did."""
     own = {call.call_id for reply in turn.rounds for call in reply.calls}
-    first = min(one.round for one in undecided)
-    return all(not one.has_run and one.call_id in own for one in undecided) and not any(
-        one.has_run and one.round > first for one in turn.calls
+    first = min(item.round for item in undecided)
+    return all(not item.has_run and item.call_id in own for item in undecided) and not any(
+        item.has_run and item.round > first for item in turn.calls
     )
 
 

@@ -62,23 +62,30 @@ class LostTurns:
     ) -> tuple[list[Answer], list[PromptItem], dict[int, str]]:
         """Return the answers of prompts that have such a turn, the other prompts, and the unfinished turns of those."""
         answers, others, unfinished = [], [], {}
-        for one in items:
-            if answer := self._take(one, read_value):
+        for item in items:
+            if answer := self._take(item, read_value):
                 answers.append(answer)
                 continue
-            others.append(one)
-            if self.unfinished and not one.problem and (ids := self.unfinished.get(prompt_hash(one.prompt))):
-                unfinished[one.index] = ids.popleft()
+            others.append(item)
+            if self.unfinished and not item.problem and (ids := self.unfinished.get(prompt_hash(item.prompt))):
+                unfinished[item.index] = ids.popleft()
         return answers, others, unfinished
 
-    def _take(self, one: PromptItem, read_value: Callable[[Turn], Any]) -> Answer | None:
-        if not self.completed or one.problem:
+    def _take(self, prompt_item: PromptItem, read_value: Callable[[Turn], Any]) -> Answer | None:
+        if not self.completed or prompt_item.problem:
             return None
-        if turns := self.completed.get(prompt_hash(one.prompt)):
+        if turns := self.completed.get(prompt_hash(prompt_item.prompt)):
             turn = turns.popleft()
             with suppress(NbtoolError):  # a value that cannot be read is asked for again
                 value = read_value(turn)
-                return Answer(one.index, one.label, one.prompt, value, is_cached=True, turn_id=turn.turn_id)
+                return Answer(
+                    prompt_item.index,
+                    prompt_item.label,
+                    prompt_item.prompt,
+                    value,
+                    is_cached=True,
+                    turn_id=turn.turn_id,
+                )
         return None
 
     def _add(self, events: Sequence[Event], key: BatchKey) -> None:
@@ -94,9 +101,9 @@ class LostTurns:
 
 def _acted_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[str]:
     """Yield the turns of a chat that ended or made calls, the latest first, until a time."""
-    for one in turns_since(connection, chat_id, since):
-        if one.has_ended or one.has_called:
-            yield one.turn_id
+    for listed_turn in turns_since(connection, chat_id, since):
+        if listed_turn.has_ended or listed_turn.has_called:
+            yield listed_turn.turn_id
 
 
 def _unknown(turn_ids: Iterable[str], known: Callable[[Sequence[str]], set[str]]) -> Iterator[str]:

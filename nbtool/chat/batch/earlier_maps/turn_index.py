@@ -50,11 +50,11 @@ class TurnIndex:
 
     def add_keys(self, items: Iterable[PromptItem]) -> Iterator[PromptItem]:
         """Yield prompts with their keys: a repeated prompt has one per occurrence among all prompts of the map."""
-        for one in items:
-            hash_ = prompt_hash(one.prompt)
+        for item in items:
+            hash_ = prompt_hash(item.prompt)
             with explained_failure(FILE):
                 number = self._count(hash_)
-            yield replace(one, key=f"{CELL_ID_PREFIX}{hash_}:{number}")
+            yield replace(item, key=f"{CELL_ID_PREFIX}{hash_}:{number}")
 
     def find_earlier(self, keys: Sequence[str], free_tools: frozenset[str]) -> EarlierTurns:
         """Return what the journal has of these prompts: the latest turn of each counts in which anything came or ran.
@@ -100,7 +100,7 @@ def read_versions(turn_ids: Mapping[str, str]) -> dict[str, Versions]:
     """
 
     def read_all(connection: sqlite3.Connection) -> list[tuple[str, Versions]]:
-        return [(key, find_versions(one, partial(read_turn, connection))) for key, one in turn_ids.items()]
+        return [(key, find_versions(item, partial(read_turn, connection))) for key, item in turn_ids.items()]
 
     found: dict[str, Versions] = dict.fromkeys(turn_ids, ())
     for key, versions in journal().read(read_all):  # twice where the journal fell back to memory

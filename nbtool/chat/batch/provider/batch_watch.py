@@ -88,13 +88,13 @@ def is_final(error: WireError) -> bool:
 def describe_batches(batches: Iterable[ProviderBatch]) -> str:
     """Return how far batches are at their provider; empty once all have ended."""
     listed = list(batches)
-    going = Counter(one.status for one in listed if not one.has_ended)
+    going = Counter(listed_batch.status for listed_batch in listed if not listed_batch.has_ended)
     if not going:
         return ""
     states = ", ".join(
         f"{format_number(count)} {status}" if len(listed) > 1 else status for status, count in going.items()
     )
     what = "the batches" if len(listed) > 1 else "the batch"
-    total, done = sum(one.total for one in listed), sum(one.done for one in listed)
+    total, done = sum(listed_batch.total for listed_batch in listed), sum(listed_batch.done for listed_batch in listed)
     counts = f", {format_number(done)} of {format_number(total)} done there" if total and done else ""
     return f"{what} at the provider: {states}{counts}"

@@ -92,8 +92,8 @@ class LineCollector:
         """Yield rows, as many as one batch takes; prompts that are not sent get their answers."""
         part: list[Row] = []
         size = 0
-        for one, key in prompts:
-            row = await self._row(one, key, port)
+        for prompt, key in prompts:
+            row = await self._row(prompt, key, port)
             if row is None:
                 continue
             if part and (len(part) == self.api.max_lines or size + len(row.line.content) > self.api.max_bytes):
@@ -104,24 +104,24 @@ class LineCollector:
         if part:
             yield part
 
-    async def _row(self, one: PromptItem, key: str, port: AnswerPort) -> Row | None:
+    async def _row(self, prompt_item: PromptItem, key: str, port: AnswerPort) -> Row | None:
         if reason := port.stop_reason():
-            port.add(Answer(one.index, one.label, one.prompt, error=reason))
+            port.add(Answer(prompt_item.index, prompt_item.label, prompt_item.prompt, error=reason))
             return None
         try:
-            request = await self.capture(one, key)
+            request = await self.capture(prompt_item, key)
             line = self._encode(request)
         except NbtoolError as error:
-            port.add(Answer(one.index, one.label, one.prompt, error=error))
+            port.add(Answer(prompt_item.index, prompt_item.label, prompt_item.prompt, error=error))
             return None
         usage = Usage(len(line.content) // CHARS_PER_TOKEN, min(EXPECTED_OUTPUT, _output_limit(request.body)))
         if reason := next(filter(None, (budget.check(usage) for budget in self.budgets)), None):
             port.refuse_rest(reason)
-            port.add(Answer(one.index, one.label, one.prompt, error=port.stop_reason()))
+            port.add(Answer(prompt_item.index, prompt_item.label, prompt_item.prompt, error=port.stop_reason()))
             return None
         for budget in self.budgets:
             budget.take(usage)
-        return Row(one, key, line)
+        return Row(prompt_item, key, line)
 
     def _encode(self, request: Request) -> BatchLine:
         """Return the line of a request: equal ones have the same ids in each map and on each day, by their order."""

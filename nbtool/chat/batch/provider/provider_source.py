@@ -90,7 +90,7 @@ class ProviderSource:
         async for rows in collector.parts(prompts, port):
             left = {row.line.line_id: row for row in rows}
             batches = [*await self._take_over(left, port), await self._hand_over(left, port)]
-            following += [asyncio.create_task(self._follow(one, watch, port)) for one in batches if one]
+            following += [asyncio.create_task(self._follow(item, watch, port)) for item in batches if item]
         await asyncio.gather(*following)
 
     def stop(self) -> None:
@@ -153,18 +153,18 @@ class ProviderSource:
     async def _look_up(self, tag: str, at: float, lines: int) -> tuple[ProviderBatch | None, bool]:
         """Return the batch of which it is not known whether it was created, and whether it is certainly that one."""
         latest = await self.api.list_latest()
-        if found := next((one for one in latest if one.tag == tag), None):
+        if found := next((listed_batch for listed_batch in latest if listed_batch.tag == tag), None):
             return found, True
         known = set(await self._log.batch_ids())
         similar = (
-            one
-            for one in latest
+            listed_batch
+            for listed_batch in latest
             if not self.api.keeps_tags
-            and one.batch_id not in known
-            and one.total == lines
-            and one.created >= at - CLOCK_SECONDS
+            and listed_batch.batch_id not in known
+            and listed_batch.total == lines
+            and listed_batch.created >= at - CLOCK_SECONDS
         )
-        return min(similar, key=lambda one: one.created, default=None), False
+        return min(similar, key=lambda listed_batch: listed_batch.created, default=None), False
 
     # --- new batches ------------------------------------------------------------------------------------------
 
@@ -291,19 +291,19 @@ class ProviderSource:
                 raise
 
     async def _answer_row(self, handed: _Handed, row: Row, result: LineResult, port: AnswerPort) -> None:
-        one = row.one
+        prompt_item = row.one
         try:
-            turn = self.prepare(one, row.key, port.caller_thread, result)
+            turn = self.prepare(prompt_item, row.key, port.caller_thread, result)
             turn.start()
             await asyncio.wrap_future(turn.done)
             is_done = turn.status == "completed"
             value, error = (self.read(turn), None) if is_done else (None, error_of(turn))
         except NbtoolError as failure:
-            port.add(Answer(one.index, one.label, one.prompt, error=failure))
+            port.add(Answer(prompt_item.index, prompt_item.label, prompt_item.prompt, error=failure))
             return
         if is_done or isinstance(turn.error, WireError | InvalidAnswer):  # else the answer is there for a later map
             handed.settled.append(row.line.line_id)
-        port.add(Answer(one.index, one.label, one.prompt, value=value, error=error, turn=turn))
+        port.add(Answer(prompt_item.index, prompt_item.label, prompt_item.prompt, value=value, error=error, turn=turn))
 
     def _fail(self, rows: Any, error: BaseException, port: AnswerPort) -> None:
         for row in rows:

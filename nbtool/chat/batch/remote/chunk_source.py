@@ -111,8 +111,8 @@ class ChunkSource:
         while self._chunks:
             prompts = self._chunks.popleft()
             if reason := port.stop_reason():
-                for one, _ in prompts:
-                    port.add(_answer(one, error=reason))
+                for prompt, _ in prompts:
+                    port.add(_answer(prompt, error=reason))
             else:
                 await self._send(Chunk(new_id("chunk"), chat_id, prompts, self._concurrency, self._per_minute), port)
 
@@ -140,7 +140,7 @@ class ChunkSource:
         self._chunks.extendleft(reversed(again))
 
     def _submit(self, chunk: Chunk) -> Future[PackedError | None]:
-        bare = [(PromptItem(one.index, None, one.prompt), key) for one, key in chunk.prompts]
+        bare = [(PromptItem(prompt.index, None, prompt.prompt), key) for prompt, key in chunk.prompts]
         continued = {key: pack_versions(self._continued[key]) for _, key in bare if key in self._continued}
         sent = Chunk(chunk.chunk_id, chunk.chat_id, bare, chunk.concurrency, chunk.per_minute, continued)
         sealed = seal({"chunk": sent}, {"chunk": "A prompt"})
@@ -204,8 +204,8 @@ class ChunkSource:
         return lost_before_calls() if error is None or self.engine.is_loss(error) else _engine_error(error)
 
 
-def _answer(one: PromptItem, **fields: Any) -> Answer:
-    return Answer(one.index, one.label, one.prompt, **fields)
+def _answer(prompt_item: PromptItem, **fields: Any) -> Answer:
+    return Answer(prompt_item.index, prompt_item.label, prompt_item.prompt, **fields)
 
 
 def _describe(error: BaseException) -> str:

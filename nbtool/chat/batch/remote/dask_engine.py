@@ -133,10 +133,10 @@ class DaskEngine:
     def _read(self, receive: Callable[[Sequence[str], WorkerPlace], None]) -> None:
         with suppress(Exception):  # the client is closed, and the batch with it
             while (message := self._queue.get()) is not None:
-                for one in (message, *self._queue.get(batch=True)):
-                    if one is None:
+                for item in (message, *self._queue.get(batch=True)):
+                    if item is None:
                         return
-                    if found := read_delivery(one):
+                    if found := read_delivery(item):
                         receive(*found)
 
 

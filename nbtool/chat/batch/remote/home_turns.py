@@ -78,7 +78,7 @@ class SentPrompt:
 
     def versions(self) -> list[Turn]:
         """Return the last turn that started and those of its worker that it continues, the latest first."""
-        turns = {turn_id: turn for turn_id, one in self.turns.items() if (turn := one.restore())}
+        turns = {turn_id: turn for turn_id, entry in self.turns.items() if (turn := entry.restore())}
         versions = []
         latest = next(reversed(turns.values()), None)
         while latest:
@@ -153,17 +153,17 @@ class HomeTurns:
 
     def add_chunk(self, chunk_id: str, prompts: Prompts) -> None:
         """Allow the prompts of a chunk to be sent."""
-        sent = [SentPrompt(one, key, chunk_id) for one, key in prompts]
+        sent = [SentPrompt(prompt, key, chunk_id) for prompt, key in prompts]
         self._chunks[chunk_id] = sent
-        self._prompts |= {one.key: one for one in sent}
+        self._prompts |= {sent_prompt.key: sent_prompt for sent_prompt in sent}
 
     async def end_chunk(self, chunk_id: str) -> list[SentPrompt]:
         """Let nothing of a chunk start any more; return its prompts without an answer."""
         sent = self._chunks.pop(chunk_id, ())
-        for one in sent:
-            self._end_turns(one)
+        for sent_prompt in sent:
+            self._end_turns(sent_prompt)
         await self._settle()
-        return [one for one in sent if not one.is_answered]
+        return [sent_prompt for sent_prompt in sent if not sent_prompt.is_answered]
 
     async def _settle(self) -> None:
         while waits := {*self._writes, *self._tasks}:
@@ -208,13 +208,13 @@ class HomeTurns:
         """
         if self._is_stopped or message.text not in self._chunks:
             return []
-        given = [one for one in self._chunks[message.text] if not (one.is_answered or one.has_acted)]
-        for one in given:
-            self._end_turns(one)
-            self._places.pop(one.run, None)
-            one.run = message.run
+        given = [chunk for chunk in self._chunks[message.text] if not (chunk.is_answered or chunk.has_acted)]
+        for sent_prompt in given:
+            self._end_turns(sent_prompt)
+            self._places.pop(sent_prompt.run, None)
+            sent_prompt.run = message.run
         self._places[message.run] = place
-        return [one.key for one in given]
+        return [sent_prompt.key for sent_prompt in given]
 
     def _take_events(self, message: WorkerMessage, place: WorkerPlace) -> None:
         prompt = self._prompts.get(message.key)

@@ -70,7 +70,7 @@ class HomeWriter:
     def _gather(self, events: Sequence[Event]) -> None:
         for event in events:
             if isinstance(event, ReplyFinished):  # it has the text of its deltas
-                self._gathered = [one for one in self._gathered if not isinstance(one, TextDelta | ThinkingDelta)]
+                self._gathered = [item for item in self._gathered if not isinstance(item, TextDelta | ThinkingDelta)]
             elif isinstance(event, CallReady):
                 self._names[event.call_id] = event.name
             self._gathered.append(event)

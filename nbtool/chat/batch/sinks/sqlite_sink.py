@@ -143,13 +143,13 @@ class SqliteSink(ContinuedFile):
         with explained_failure(self.path.name):
             former = self._former(items)
         left = []
-        for one in items:
-            answered, error = former.get(one.index, ("", ""))
+        for item in items:
+            answered, error = former.get(item.index, ("", ""))
             if not answered or error is not None:  # a failed prompt may have been corrected
-                left.append(one)
-            elif answered != prompt_hash(one.prompt):
+                left.append(item)
+            elif answered != prompt_hash(item.prompt):
                 raise BadUsage(
-                    f"Row {one.index} of {self.path.name} has the answer to another prompt.",
+                    f"Row {item.index} of {self.path.name} has the answer to another prompt.",
                     fix="Pass the prompts in the order of the first run, or choose another file.",
                 )
         return left
@@ -174,10 +174,10 @@ class SqliteSink(ContinuedFile):
         rows = self._opened().execute(query, (items[0].index, items[-1].index))
         found = {row: (hash_, turn_id) for row, hash_, turn_id in rows}
         turns = {}
-        for one in items if found else ():
-            hash_, turn_id = found.get(one.index, ("", ""))
-            if hash_ and hash_ == prompt_hash(one.prompt):  # else the prompt was corrected
-                turns[one.index] = turn_id
+        for item in items if found else ():
+            hash_, turn_id = found.get(item.index, ("", ""))
+            if hash_ and hash_ == prompt_hash(item.prompt):  # else the prompt was corrected
+                turns[item.index] = turn_id
         return turns
 
     def write(self, answers: Sequence[Answer]) -> None:
@@ -192,28 +192,28 @@ class SqliteSink(ContinuedFile):
             self._write(answers)
 
     def _write(self, answers: Sequence[Answer]) -> None:
-        refused = [one for one in answers if isinstance(one.error, NotRepeated)]
+        refused = [answer for answer in answers if isinstance(answer.error, NotRepeated)]
         with self._opened() as connection:
             self._write_rows(connection, refused, "IGNORE")
             addition = "UPDATE answers SET error = error || ' ' || ? WHERE row = ? AND instr(error, 'repeat_calls') = 0"
-            connection.executemany(addition, [(str(one.error), one.index) for one in refused])
-            written = [one for one in answers if not isinstance(one.error, NotRepeated)]
+            connection.executemany(addition, [(str(answer.error), answer.index) for answer in refused])
+            written = [answer for answer in answers if not isinstance(answer.error, NotRepeated)]
             self._write_rows(connection, written, "REPLACE")
             for table, is_in in (("acted", "has_acted"), ("undecided", "has_undecided_calls")):
-                connection.executemany(f"DELETE FROM {table} WHERE row = ?", [(one.index,) for one in answers])
-                those = [(one.index,) for one in answers if getattr(one, is_in)]
+                connection.executemany(f"DELETE FROM {table} WHERE row = ?", [(answer.index,) for answer in answers])
+                those = [(answer.index,) for answer in answers if getattr(answer, is_in)]
                 connection.executemany(f"INSERT INTO {table} VALUES (?)", those)
 
     def _write_rows(self, connection: sqlite3.Connection, answers: Sequence[Answer], on_conflict: str) -> None:
         rows = [
             (
-                one.index,
-                prompt_hash(one.prompt),
-                None if one.error else _value_text(one.value),
-                _error_text(one.error) if one.error else None,
-                one.turn_id or None,
+                answer.index,
+                prompt_hash(answer.prompt),
+                None if answer.error else _value_text(answer.value),
+                _error_text(answer.error) if answer.error else None,
+                answer.turn_id or None,
             )
-            for one in answers
+            for answer in answers
         ]
         connection.executemany(f"INSERT OR {on_conflict} INTO answers VALUES (?, ?, ?, ?, ?)", rows)
 

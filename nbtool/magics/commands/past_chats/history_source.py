@@ -91,7 +91,7 @@ class HistorySource:
 
     def saved(self, title: str, turn: str) -> SavedHistory:
         """Return the whole history as data for a page without a kernel; `turn` is opened first."""
-        documents = {one.turn_id: one.transcript().document() for one in self._turns() if one.done.done()}
+        documents = {item.turn_id: item.transcript().document() for item in self._turns() if item.done.done()}
         return saved_history(self.index(), self.totals(), documents, title=title, turn=turn)
 
     def _cell_for(self, request: CellRequest, turn: Turn) -> str:

@@ -170,15 +170,15 @@ def _search_results(text: str) -> str:
     book = journal()
     book.execute(search.update_index)
     hits = book.read(lambda connection: search.search(connection, text))
-    paths = book.read(lambda connection: queries.notebooks_of(connection, (one.chat_id for one in hits[:MAX_LISTED])))
+    paths = book.read(lambda connection: queries.notebooks_of(connection, (hit.chat_id for hit in hits[:MAX_LISTED])))
     names = {chat_id: one_line(notebook_name(path), 60) for chat_id, path in paths}
     rows = [
         (
-            short_id(one.turn_id),
-            f"{_format_time(one.at)}  {one.what:<6}  {one_line(one.snippet, 160)}  "
-            f"({names.get(one.chat_id) or short_id(one.chat_id)})",
+            short_id(hit.turn_id),
+            f"{_format_time(hit.at)}  {hit.what:<6}  {one_line(hit.snippet, 160)}  "
+            f"({names.get(hit.chat_id) or short_id(hit.chat_id)})",
         )
-        for one in hits[:MAX_LISTED]
+        for hit in hits[:MAX_LISTED]
     ]
     more = f"\n… and more: only the {MAX_LISTED} latest are shown." if len(hits) > MAX_LISTED else ""
     return format_table(*rows) + more if rows else f"No match in the journal for {one_line(text, 80)!r}."

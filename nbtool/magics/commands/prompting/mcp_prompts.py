@@ -35,16 +35,16 @@ def prompt(context: CommandContext, args: list[str]) -> str:
     servers = list(_servers(context.kernel.shell.user_ns))
     if not servers:
         raise BadUsage(NO_SERVERS, fix=CONNECT)
-    prompts = [(server, one) for server in servers for one in server.prompts()]
+    prompts = [(server, item) for server in servers for item in server.prompts()]
     if not args:
-        rows = [(one_line(one.usage, 200), one_line(one.description, 200)) for _, one in prompts]
+        rows = [(one_line(item.usage, 200), one_line(item.description, 200)) for _, item in prompts]
         return format_table(*rows) if rows else "The MCP servers of this notebook have no prompts."
     name, *words = args
     server, chosen = _find(name, prompts)
     text = server.get_prompt(chosen.name, _arguments(chosen, words))
     found = mentions(text)
     plain = _MENTION_START.sub(r"\1 ", escape_invisible(text))  # a mention would expose what it names
-    names = ", ".join(one_line(one, 60) for one in (*found.variables, *found.tools))
+    names = ", ".join(one_line(variable, 60) for variable in (*found.variables, *found.tools))
     advice = UNMENTIONED.format(advice=ADVICE, names=names) if names else ADVICE
     what = f"The prompt of {one_line(server.name, 100)}"
     return add_cell(context, f"{context.cells.cell_magic}\n{plain}", what, advice)
@@ -69,10 +69,10 @@ def _find(name: str, prompts: list[tuple[McpServer, RemotePrompt]]) -> tuple[Mcp
     Raises:
         BadUsage: there is none, or several servers have one.
     """
-    matches = [(server, one) for server, one in prompts if name in (one.name, f"{server.name}.{one.name}")]
+    matches = [(server, item) for server, item in prompts if name in (item.name, f"{server.name}.{item.name}")]
     if len(matches) == 1:
         return matches[0]
-    available = ", ".join(f"{server.name}.{one.name}" for server, one in matches or prompts)
+    available = ", ".join(f"{server.name}.{item.name}" for server, item in matches or prompts)
     problem = "Several MCP servers have" if matches else "No MCP server of this notebook has"
     raise BadUsage(f"{problem} a prompt {name!r}.", fix=f"Prompts: {one_line(available, 500) or 'none'}.")
 

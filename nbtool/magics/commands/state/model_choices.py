@@ -45,9 +45,9 @@ def _known_models(context: CommandContext) -> Iterator[tuple[str, str]]:
     yield kernel.settings.model, "of the settings"
     with_default = [provider for provider in _providers() if provider.default_model]
     ready = [provider for provider in with_default if not _lacks_key(provider)]
-    yield from ((f"{one.name}:{one.default_model}", "") for one in ready)
+    yield from ((f"{item.name}:{item.default_model}", "") for item in ready)
     yield from ((name, "") for name in kernel.model_list)
-    yield from ((f"{one.name}:{one.default_model}", "") for one in with_default if one not in ready)
+    yield from ((f"{item.name}:{item.default_model}", "") for item in with_default if item not in ready)
 
 
 def _choice(context: CommandContext, name: str, note: str, flags: str) -> ModelChoice:

@@ -22,20 +22,20 @@ def list_models(model: Model, pattern: str, names: list[str]) -> str:
     A pattern without wildcards matches anywhere in the name.
     """
     listed = model.fetch_models()
-    names[:] = model.model_ids_of([one.name for one in listed])
+    names[:] = model.model_ids_of([listed_model.name for listed_model in listed])
     if not listed:
         return f"The provider of {model.name or 'this chat'} returned no models."
     wanted = pattern if set(pattern) & set("*?[") else f"*{pattern}*"
     provider = names[0].partition(":")[0]
     matching = [
-        (one, model_id)
-        for one, model_id in zip(listed, names, strict=True)
-        if fnmatch(one.name.lower(), wanted.lower()) or fnmatch(model_id.lower(), wanted.lower())
+        (name, model_id)
+        for name, model_id in zip(listed, names, strict=True)
+        if fnmatch(name.name.lower(), wanted.lower()) or fnmatch(model_id.lower(), wanted.lower())
     ]
-    prices = model.prices_of([one.name for one, _ in matching])
+    prices = model.prices_of([listed_model.name for listed_model, _ in matching])
     rows = [
-        (one_line(model_id, 120), _describe(provider, one, price))
-        for (one, model_id), price in zip(matching, prices, strict=True)
+        (one_line(model_id, 120), _describe(provider, item, price))
+        for (item, model_id), price in zip(matching, prices, strict=True)
     ]
     if not rows:
         return f"None of the {count_of(len(listed), 'model')} matches {pattern!r}."

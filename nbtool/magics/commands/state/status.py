@@ -161,7 +161,7 @@ def config(context: CommandContext, args: list[str]) -> str:
     match args:
         case []:
             shown = {name: _in_force(context, name) for name in sorted(settings.class_traits(config=True))}
-            return format_table(*((name, f"{one.value}  ({one.source})") for name, one in shown.items()))
+            return format_table(*((name, f"{setting.value}  ({setting.source})") for name, setting in shown.items()))
         case [name]:
             return str(_in_force(context, name) if name == RESULT_BYTES else settings.setting(name))
         case [name, *words] if len(words) == 1 or (name == RESULT_BYTES and len(words) == 2):
@@ -189,7 +189,7 @@ def _waiting(context: CommandContext) -> str:
     chat = context.chat
     count, turns = (
         len(chat.approvals.pending()),
-        [one for one in chat.running_turns if not one.caller_thread.is_attached],
+        [running_turn for running_turn in chat.running_turns if not running_turn.caller_thread.is_attached],
     )
     calls = f"{count_of(count, 'call')}: `%chat approvals` lists {'it' if count == 1 else 'them'}" if count else "none"
     return f"{calls}; {count_of(len(turns), 'turn')} in the background" if turns else calls
@@ -246,8 +246,8 @@ def _settings(context: CommandContext) -> list[tuple[str, str]]:
     values = {name: settings.setting(name) for name in FLAGS if name != "replay"}
     history_mode = values.pop("history")
     history = f"{history_mode.value} ({history_mode.source})" if history_mode.value else context.chat.history
-    others = [(name.replace("_", " "), one) for name, one in values.items() if one.source != "default"]
-    return [("history", history), *((name, f"{one.value} ({one.source})") for name, one in others)]
+    others = [(name.replace("_", " "), value) for name, value in values.items() if value.source != "default"]
+    return [("history", history), *((name, f"{other.value} ({other.source})") for name, other in others)]
 
 
 def _cost(chat: Chat, turns: list[Turn]) -> list[tuple[str, str]]:
@@ -294,15 +294,18 @@ def _results(chat: Chat) -> str:
 
 def _traffic() -> list[tuple[str, str]]:
     """Return what was sent to each host, and apart from it what the practice model got, which stays in the kernel."""
-    inside = {host: one for host, one in totals().items() if site_policy().is_own_server(f"http://{host}")}
-    sent = {host: one for host, one in totals().items() if host not in inside}
+    inside = {host: total for host, total in totals().items() if site_policy().is_own_server(f"http://{host}")}
+    sent = {host: total for host, total in totals().items() if host not in inside}
     rows = [("sent to providers", "" if sent else "nothing")]
-    rows += [(f"  {host}", _format_traffic([one])) for host, one in sent.items()]
+    rows += [(f"  {host}", _format_traffic([host_traffic])) for host, host_traffic in sent.items()]
     return rows + ([(STAYS_HERE, f"{_format_traffic([*inside.values()])}: in this kernel")] if inside else [])
 
 
 def _format_traffic(traffic: Sequence[HostTraffic]) -> str:
-    count, size = sum(one.requests for one in traffic), sum(one.size for one in traffic)
+    count, size = (
+        sum(host_traffic.requests for host_traffic in traffic),
+        sum(host_traffic.size for host_traffic in traffic),
+    )
     return f"{count:,} {'request' if count == 1 else 'requests'}, {format_size(size)}"
 
 

@@ -52,7 +52,10 @@ def approvals(context: CommandContext, args: list[str]) -> str:
             remembered = context.chat.approvals.remembered()
             rows = [_show_question(context, chat, question) for chat, question in _waiting(context)]
             if remembered:
-                covered = [(short_id(one.approval_id), f"remembered {_describe_remembered(one)}") for one in remembered]
+                covered = [
+                    (short_id(approval.approval_id), f"remembered {_describe_remembered(approval)}")
+                    for approval in remembered
+                ]
                 rows += [format_table(*covered), *_ways_to_revoke(context, remembered)]
             return "\n".join(rows) or "No pending or remembered approvals."
         case _:
@@ -125,7 +128,9 @@ def _select(context: CommandContext, id_: str, verb: str) -> tuple[Chat, Questio
         BadUsage: there is none, or several, or it was not shown; they are printed.
     """
     waiting, chat = _waiting(context), context.chat
-    own = [one for one in waiting if one[0] is chat or (one[0].approvals is chat.approvals and not _has_asked(*one))]
+    own = [
+        pair for pair in waiting if pair[0] is chat or (pair[0].approvals is chat.approvals and not _has_asked(*pair))
+    ]
     if id_:
         return _select_by_id(context, id_, own if context.is_named else waiting)
     if not waiting:
@@ -138,8 +143,8 @@ def _select(context: CommandContext, id_: str, verb: str) -> tuple[Chat, Questio
         problem = "Several calls are pending, so nothing was decided; give an id."
     else:
         problem = f"No call of the chat {one_line(context.name, 40)!r} is pending, so nothing was decided."
-    for one in own or waiting:
-        print(_describe_question(context, *one))  # noqa: T201 - what the error is about, which is one line
+    for pair in own or waiting:
+        print(_describe_question(context, *pair))  # noqa: T201 - what the error is about, which is one line
     raise BadUsage(problem, fix=f"`%chat {verb} ID` decides one that is listed above.")
 
 
@@ -149,7 +154,7 @@ def _select_by_id(context: CommandContext, id_: str, among: list[tuple[Chat, Que
     Raises:
         BadUsage: there is none, or several, or the id is too short.
     """
-    matches = [one for one in among if len(id_) >= MIN_QUESTION_CHARS and one[1].digest.startswith(id_)]
+    matches = [pair for pair in among if len(id_) >= MIN_QUESTION_CHARS and pair[1].digest.startswith(id_)]
     if len(matches) == 1:
         return matches[0]
     shown = one_line(id_, 60)
@@ -199,9 +204,13 @@ def _revoke(chat: Chat, selected: str) -> str:
         BadUsage: there is none, or several ids begin so.
     """
     queue, begin = chat.approvals, selected.removeprefix("approval_")
-    found = [one for one in queue.remembered() if selected in (one.tool, one.display_name)]
+    found = [approval for approval in queue.remembered() if selected in (approval.tool, approval.display_name)]
     if not found and len(begin) >= MIN_ID_CHARS:
-        found = [one for one in queue.remembered() if one.approval_id.removeprefix("approval_").startswith(begin)]
+        found = [
+            approval
+            for approval in queue.remembered()
+            if approval.approval_id.removeprefix("approval_").startswith(begin)
+        ]
         if len(found) > 1:
             raise BadUsage(
                 f"Several remembered approvals have ids that begin with {one_line(selected, 60)!r}.",
@@ -210,10 +219,11 @@ def _revoke(chat: Chat, selected: str) -> str:
     if not found:
         fix = "`%chat approvals` lists them; it takes an id or the name of a tool."
         raise BadUsage(f"No approval is remembered for {one_line(selected, 60)!r}.", fix=fix)
-    for one in found:
-        queue.revoke(one.approval_id)
-    revoked = "".join(f"\n  {short_id(one.approval_id)}  {_describe_remembered(one)}" for one in found)
-    return f"Revoked; {list_names(sorted({one.display_name for one in found}), 5)} needs approval again:{revoked}"
+    for approval in found:
+        queue.revoke(approval.approval_id)
+    revoked = "".join(f"\n  {short_id(approval.approval_id)}  {_describe_remembered(approval)}" for approval in found)
+    names = list_names(sorted({approval.display_name for approval in found}), 5)
+    return f"Revoked; {names} needs approval again:{revoked}"
 
 
 def _decide(context: CommandContext, chat: Chat, question: Question, decision: Decision, *, waits: bool) -> str:

@@ -70,8 +70,8 @@ def _extract(context: CommandContext, args: list[str]) -> str:
     turn = _single_word(words, usage, may_lack=True) or None
     if PREVIEW in args:
         rows = [
-            (chat.tree.number_of(one), prompt_line(one, MAX_PROMPT))
-            for one in chat.turns_to_extract(turn, subtree=subtree)
+            (chat.tree.number_of(item), prompt_line(item, MAX_PROMPT))
+            for item in chat.turns_to_extract(turn, subtree=subtree)
         ]
         return f"A chat of its own would have {count_of(len(rows), 'turn')}:\n{format_table(*rows)}"
     if not name.isidentifier() or context.kernel.has_chat(name) or name in context.kernel.shell.user_ns:

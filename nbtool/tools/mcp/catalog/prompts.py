@@ -54,7 +54,7 @@ async def list_prompts(server: str, note: Note, client: Client) -> tuple[RemoteP
         result = await client.list_prompts(cursor=cursor)
         return listed_entries(result, "name", note), result.next_cursor
 
-    return tuple([_prompt(server, one) for one in await list_all_pages(page)])
+    return tuple([_prompt(server, item) for item in await list_all_pages(page)])
 
 
 async def get_prompt(server: str, name: str, arguments: Mapping[str, str], client: Client) -> str:
@@ -71,7 +71,7 @@ async def get_prompt(server: str, name: str, arguments: Mapping[str, str], clien
 
 def _prompt(server: str, entry: Mapping[str, Any]) -> RemotePrompt:
     given = entry.get("arguments")
-    arguments = [one for one in (given if isinstance(given, list) else ()) if text_field(one, "name")]
+    arguments = [item for item in (given if isinstance(given, list) else ()) if text_field(item, "name")]
     required = tuple(entry_label(argument["name"]) for argument in arguments if argument.get("required") is True)
     optional = tuple(entry_label(argument["name"]) for argument in arguments if argument.get("required") is not True)
     return RemotePrompt(server, entry["name"], entry_description(entry), required, optional)

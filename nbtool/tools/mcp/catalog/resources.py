@@ -59,7 +59,7 @@ async def list_resources(server: str, note: Note, client: Client) -> tuple[Remot
         return listed_entries(result, "uri", note), result.next_cursor
 
     found = await list_all_pages(page)
-    return tuple([as_resource(server, one) for one in found])
+    return tuple([as_resource(server, item) for item in found])
 
 
 def as_resource(server: str, entry: Mapping[str, Any]) -> RemoteResource:

@@ -64,7 +64,10 @@ def _listed_tools(given: Iterable[Any]) -> list[Json]:
 def _header_schema(schema: Any) -> Json:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     known = properties if isinstance(properties, dict) else {}
-    return {"type": "object", "properties": {name: one for name, one in known.items() if isinstance(one, dict)}}
+    return {
+        "type": "object",
+        "properties": {name: record for name, record in known.items() if isinstance(record, dict)},
+    }
 
 
 def _repair_call(result: Json) -> Json:
@@ -109,8 +112,8 @@ def _resource_contents(given: Json) -> Json | None:
 def _repair_resource(result: Json) -> Json:
     given = result.get("contents")
     contents = [
-        (isinstance(one, dict) and _resource_contents(one)) or {"uri": "", "text": repair_block(one)["text"]}
-        for one in (given if isinstance(given, list) else [])
+        (isinstance(item, dict) and _resource_contents(item)) or {"uri": "", "text": repair_block(item)["text"]}
+        for item in (given if isinstance(given, list) else [])
     ]
     return {**_OF_CACHE, "contents": contents}
 
@@ -135,14 +138,20 @@ def _repair_start(result: Json) -> Json:
         repaired["serverInfo"] = {"name": "", "version": "", **texts}
     offered = result.get("capabilities")
     capabilities = offered if isinstance(offered, dict) else {}
-    repaired["capabilities"] = {name: _flags(one) for name, one in capabilities.items() if one or isinstance(one, dict)}
+    repaired["capabilities"] = {
+        name: _flags(capability)
+        for name, capability in capabilities.items()
+        if capability or isinstance(capability, dict)
+    }
     if not isinstance(result.get("instructions", ""), str):
         del repaired["instructions"]
     return repaired
 
 
 def _flags(given: Any) -> Json:
-    return {name: one for name, one in given.items() if isinstance(one, bool | dict)} if isinstance(given, dict) else {}
+    return (
+        {name: item for name, item in given.items() if isinstance(item, bool | dict)} if isinstance(given, dict) else {}
+    )
 
 
 _REPAIRS: dict[str, Callable[[Json], Json]] = {

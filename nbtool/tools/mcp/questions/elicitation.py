@@ -151,7 +151,7 @@ async def ask_form(call: RunningCall, tool: Tool, parameters: FormParameters) ->
     runtime = replace(call.runtime, tools=Toolset("form", [tool]), check_results=False)
 
     def withdraw(_: object) -> None:
-        for question in (one for one in runtime.approvals.pending() if one.call_id == form.call_id):
+        for question in (item for item in runtime.approvals.pending() if item.call_id == form.call_id):
             runtime.approvals.withdraw(question.digest, "The user cancelled it.")
 
     with runtime.stops.listen(form.call_id) as stop_request:

@@ -98,7 +98,7 @@ def form_parameters(schema: Any) -> FormParameters:
     required = [name for name in fields if isinstance(asked, list) and name in asked]
     known = {name: _field_schema(name, fields[name], is_required=name in required) for name in fields}
     clean = {"type": "object", "properties": known, "required": required, "additionalProperties": False}
-    draft = {name: _first_value(one) for name, one in known.items() if "default" in one or name in required}
+    draft = {name: _first_value(record) for name, record in known.items() if "default" in record or name in required}
     return FormParameters({}, None, clean, is_form=True, draft=draft)
 
 
@@ -106,8 +106,8 @@ def secret_fields(parameters: FormParameters) -> list[str]:
     """Return the fields that seem to ask for a secret."""
     return [
         name
-        for name, one in parameters.schema["properties"].items()
-        if _SECRET.search(" ".join((name.replace("_", " "), one.get("title", ""), one.get("description", ""))))
+        for name, item in parameters.schema["properties"].items()
+        if _SECRET.search(" ".join((name.replace("_", " "), item.get("title", ""), item.get("description", ""))))
     ]
 
 
@@ -148,7 +148,7 @@ def _choices(given: Any) -> list[str] | None:
         return None
     titled = given.get("oneOf") or given.get("anyOf")
     choices = given.get("enum") or (
-        [one.get("const") for one in titled if isinstance(one, Mapping)] if isinstance(titled, list) else None
+        [record.get("const") for record in titled if isinstance(record, Mapping)] if isinstance(titled, list) else None
     )
     if choices is None:
         return None
@@ -157,36 +157,36 @@ def _choices(given: Any) -> list[str] | None:
     return choices
 
 
-def _first_value(one: Mapping[str, Any]) -> Any:
+def _first_value(record: Mapping[str, Any]) -> Any:
     """Return the value of a field before a person has filled it in; None fits no field."""
-    if "default" in one:
-        return one["default"]
-    return {"string": None if "enum" in one else "", "boolean": False, "array": []}.get(one["type"])
+    if "default" in record:
+        return record["default"]
+    return {"string": None if "enum" in record else "", "boolean": False, "array": []}.get(record["type"])
 
 
-def _problem_of(one: Mapping[str, Any], value: Any) -> str:
+def _problem_of(record: Mapping[str, Any], value: Any) -> str:
     """Return why a value does not fit a field; empty if it fits."""
-    return _PROBLEMS[one["type"]](one, value)
+    return _PROBLEMS[record["type"]](record, value)
 
 
-def _text_problem(one: Mapping[str, Any], value: Any) -> str:
+def _text_problem(record: Mapping[str, Any], value: Any) -> str:
     if not isinstance(value, str):
         return "is not a text"
-    if "enum" in one and value not in one["enum"]:
+    if "enum" in record and value not in record["enum"]:
         return "is none of the choices"
-    return _outside(len(value), one.get("minLength"), one.get("maxLength"), " characters")
+    return _outside(len(value), record.get("minLength"), record.get("maxLength"), " characters")
 
 
-def _list_problem(one: Mapping[str, Any], value: Any) -> str:
-    if not isinstance(value, list) or any(item not in one["items"]["enum"] for item in value):
+def _list_problem(record: Mapping[str, Any], value: Any) -> str:
+    if not isinstance(value, list) or any(item not in record["items"]["enum"] for item in value):
         return "is no list of the choices"
-    return _outside(len(value), one.get("minItems"), one.get("maxItems"), " choices")
+    return _outside(len(value), record.get("minItems"), record.get("maxItems"), " choices")
 
 
-def _number_problem(one: Mapping[str, Any], value: Any) -> str:
-    if not _is_number(value) or (one["type"] == "integer" and value != int(value)):
-        return "is not an integer" if one["type"] == "integer" else "is not a number"
-    return _outside(value, one.get("minimum"), one.get("maximum"), "")
+def _number_problem(record: Mapping[str, Any], value: Any) -> str:
+    if not _is_number(value) or (record["type"] == "integer" and value != int(value)):
+        return "is not an integer" if record["type"] == "integer" else "is not a number"
+    return _outside(value, record.get("minimum"), record.get("maximum"), "")
 
 
 _PROBLEMS: dict[Any, Callable[[Mapping[str, Any], Any], str]] = {

@@ -39,7 +39,7 @@ def provider_call(use: Block, outcome: Block | None = None) -> ProviderCall:
     """Return a call of a tool of the provider from its blocks."""
     name = ".".join(filter(None, (_text(use, "server_name"), _text(use, "name")))) or "tool"
     content = outcome.get("content") if outcome else None
-    results = [one for one in (content if isinstance(content, list) else [content]) if isinstance(one, dict)]
+    results = [record for record in (content if isinstance(content, list) else [content]) if isinstance(record, dict)]
     links = tuple(Link(url, _text(result, "title")) for result in results if (url := _text(result, "url")))
     return ProviderCall(name, input_text(use.get("input")), _output_text(content), links)
 

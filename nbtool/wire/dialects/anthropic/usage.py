@@ -25,7 +25,7 @@ _SERVING = "fallback_message"
 def read_usage(fields: Mapping[str, Any]) -> Usage:
     """Return the usage of all steps of a request, and the model that answered in place of another one."""
     listed = fields.get("iterations")
-    iterations = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    iterations = [record for record in listed if isinstance(record, dict)] if isinstance(listed, list) else []
     serving = next((iteration for iteration in reversed(iterations) if iteration.get("type") == _SERVING), {})
     others = [iteration for iteration in iterations if iteration.get("type") not in (*_OWN, _SERVING)]
     own = replace(

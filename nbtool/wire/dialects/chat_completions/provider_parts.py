@@ -61,7 +61,7 @@ class ChatProviderParts:
         ]
         all_cited = dict.fromkeys([*map(Citation, links), *cited])
         require_few_items(len(all_cited))
-        yield from (ProviderDelta(one) for one in all_cited if one.link.url or one.link.title)
+        yield from (ProviderDelta(citation) for citation in all_cited if citation.link.url or citation.link.title)
 
 
 def _executed(tool: dict[str, Any]) -> ProviderCall:

@@ -229,7 +229,7 @@ class ResponsesDecoder(StreamReader):
                 )
         if output_item.is_emitted:
             return
-        others: list[Delta] = [one for one in (item_notice(item), parse_generated_image(item)) if one]
+        others: list[Delta] = [entry for entry in (item_notice(item), parse_generated_image(item)) if entry]
         others += map(ProviderDelta, provider_parts(item))
         output_item.is_emitted = bool(others)
         deltas += others

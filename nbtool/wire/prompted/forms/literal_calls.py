@@ -56,7 +56,7 @@ def find_json_objects(searched: SearchedText) -> Iterator[OtherForm]:
         stop = end if end > 0 else searched.end_of_paragraph(match.start())
         body = text[match.start() : stop]
         names = _names_in_json(tools, body)
-        name = next((tool for one in names or () if (tool := tools.match(one))), "")
+        name = next((tool for item in names or () if (tool := tools.match(item))), "")
         if (
             names is None
             and (shown := tools.find(body))
@@ -90,7 +90,7 @@ def _tools_in(tools: ToolNames, value: Any, depth: int) -> Iterator[str]:
 def _tool_of(tools: ToolNames, value: dict[str, Any]) -> str:
     """Return the tool that an object calls: it names it, and has arguments, or an object and nothing else."""
     named = ((key, tools.match(item)) for key, item in value.items() if isinstance(item, str) and _NAMING.search(key))
-    name_key, name = next((one for one in named if one[1]), ("", ""))
+    name_key, name = next((pair for pair in named if pair[1]), ("", ""))
     others = value.keys() - {name_key} - SIDE_KEYS
     for key in others if name else ():
         item, is_only = value[key], len(others) == 1
