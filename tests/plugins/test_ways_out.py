@@ -320,9 +320,18 @@ def by_workers(secret: str) -> str:
         return sent_by(server)
 
 
+def by_edited_reply(secret: str) -> str:
+    with chat_at("One.", "Two.") as (chat, server):
+        chat.edit_reply(chat.send("Write."), f"It is for {secret}.")
+        chat.send("Go on.")
+        return sent_by(server)
+
+
 WAYS: dict[str, Callable[[str], str]] = {
     "send": of_method("send", prompt=send_prompt),
     "start": of_method("start", prompt=send_prompt),
+    "start_after": of_method("start_after", "One.", turn=last, prompt=send_prompt),
+    "edit_reply": by_edited_reply,
     "rerun": of_method("rerun", "One."),
     "resume": by_resuming,
     "reexecute": by_running_again,

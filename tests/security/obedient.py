@@ -124,14 +124,17 @@ def insist(order: ToolCall) -> Iterator[ToolCall]:
 
 @contextmanager
 def watch_effects(home: str) -> Iterator[list[str]]:
-    """Note every connection, process and change of a file outside nbtool's home that Python's audit hooks tell of."""
-    seen: list[str] = []
+    """Note every connection, process and change of a file outside nbtool's home that Python's audit hooks tell of.
+
+    The homes of earlier tests do not count either: what they started, such as an agent, may be cleared away meanwhile.
+    """
+    homes, seen = re.sub(r"-\d+$", "-", home), list[str]()
     watching = True
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if not watching:
             return
-        if (event in EFFECTS or (event == "open" and _writes(*arguments))) and home not in repr(arguments):
+        if (event in EFFECTS or (event == "open" and _writes(*arguments))) and homes not in repr(arguments):
             seen.append(f"{event} {arguments!r:.200}")
 
     sys.addaudithook(hook)

@@ -56,6 +56,7 @@ COMMAND_LINES: dict[str, list[str]] = {
     "export": ["export md mine.md", "export mine", "export py --cell", "export py --cell mine"],
     "record": ["record mine.json", "record off", "record mine.json --only"],
     "env": ["env", "env allow", "env forget"],
+    "skills": ["skills", "skills allow", "skills forget"],
     "help": ["help", "help mine"],
     "stop": ["stop", "stop mine"],
     "fix": ["fix", "fix mine"],
