@@ -16,10 +16,10 @@ from typing import Any
 
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
-from mcp.types import INVALID_PARAMS, CallToolResult, ClientCapabilities, RequestParams
+from mcp.types import INVALID_PARAMS, CallToolResult, ClientCapabilities
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from nbtool.tools.mcp.connection.task_calls import IDENTIFIER
+from nbtool.tools.mcp.connection.task_calls import IDENTIFIER, TaskParams
 
 INLINE_SECONDS = 1.0
 """Seconds in which a call is answered at once; one that takes longer becomes a task."""
@@ -34,13 +34,6 @@ MAX_TASKS = 200
 """Maximum number of tasks that are kept; the oldest that have ended are forgotten before."""
 
 WAITING = "The call is under way. A person may have to approve it in the notebook."
-
-
-class TaskParams(RequestParams):
-    """The task that a request is about; input for a task is never asked for, and ignored."""
-
-    task_id: str
-    input_responses: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)

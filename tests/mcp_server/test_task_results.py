@@ -20,9 +20,9 @@ from nbtool.mcp_server.http_server import KernelServer
 from nbtool.tools.mcp.connection.task_calls import (
     TaskCreated,
     TaskExtension,
+    TaskParams,
+    TaskRequest,
     TaskState,
-    _TaskParams,
-    _TaskRequest,
     finish_task,
 )
 from tests.mcp_server.clients import ListView, serve, texts
@@ -92,7 +92,7 @@ async def begin(session: Any, name: str, **arguments: Any) -> Any:
 
 
 async def ask_about(session: Any, task: TaskCreated, method: Any = "tasks/get", kind: Any = TaskState) -> Any:
-    return await session.send_request(_TaskRequest(method=method, params=_TaskParams(task_id=task.task_id)), kind)
+    return await session.send_request(TaskRequest(method=method, params=TaskParams(task_id=task.task_id)), kind)
 
 
 async def no_answer(_: Any) -> Any:
@@ -180,7 +180,7 @@ def test_a_quick_call_and_a_client_that_knows_no_tasks_get_results(server: Kerne
             quick = await begin(session, "double", n=4)
         server.handlers.tasks.inline_seconds = 0
         async with connected(server, "older", knows=False) as session:
-            threading.Timer(0.2, worker.may_end.set).start()
+            worker.may_end.set()
             return quick, await begin(session, "work", n=4)
 
     quick, waited = asyncio.run(run())

@@ -32,7 +32,7 @@ class DeclaredParameters(Parameters):
         from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415 - loaded when declared
 
         values = dict(resolved.arguments)
-        objects = {str(path[0]) for path, value in resolved.objects.items() if not _is_json(value)}
+        objects = {str(path[0]) for path, value in resolved.objects.items() if not is_json(value)}
         problems = [
             f"{name!r}: a {describe(values[name])} came by reference, and the schema asks for JSON"
             for name in objects
@@ -95,5 +95,10 @@ def _describe(error: Any) -> str:
     return f"{place!r}: {shorten(error.message, 2 * MAX_VALUE_CHARS)}" if place else shorten(error.message, 200)
 
 
-def _is_json(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float | bool | list | dict)
+def is_json(value: Any) -> bool:
+    """Whether a value can be written as JSON, whole."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True

@@ -138,9 +138,7 @@ def test_no_request_is_refused_after_the_first_answers_and_the_rate_is_used(
 
     rates = quota.rates(seconds)
     assert [number for number in quota.refused if number >= CONCURRENCY] == []
-    assert (
-        max(rates) >= 0.85
-    )  # of few requests in a window the first answers, from which the limit is known, are a tenth
+    assert max(rates) >= 0.85  # of few requests in a window, 0.86 to 0.9 were measured
 
 
 def test_two_maps_of_one_connection_share_its_limits() -> None:

@@ -90,9 +90,10 @@ def test_an_object_comes_by_reference_where_the_schema_has_no_type(calls: list[A
     assert calls[0]["frame"] is frame
 
 
-def test_an_object_does_not_come_where_the_schema_asks_for_json(calls: list[Any], forecast: Any) -> None:
+@pytest.mark.parametrize("data", [pd.DataFrame({"a": [1]}), {"lat": 1.0, "frame": pd.DataFrame()}])
+def test_an_object_does_not_come_where_the_schema_asks_for_json(calls: list[Any], forecast: Any, data: Any) -> None:
     chat = Chat(wire=ScriptedWire([call("forecast", city="Oslo", place="$VAR_REF{{data}}"), "Done."]), tools=[forecast])
-    chat.expose(data=pd.DataFrame({"a": [1]}))
+    chat.expose(data=data)
 
     assert chat.send("Go.").calls[0].status == "invalid"
     assert calls == []

@@ -12,6 +12,7 @@ from nbtool.json_schema import UnfitSchema, normalize_parameters
 from nbtool.json_schema.bounds import check_bounds
 from nbtool.text import count_of, shorten
 from nbtool.tools.mcp.catalog.tool_names import MAX_NAME
+from nbtool.tools.schema.declared_schema import is_json
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.values.line_diff import line_diff
 from nbtool.tools.values.sanitize import single_line, strip_controls
@@ -133,7 +134,7 @@ class RemoteParameters(Parameters):
         if self.schema.get("additionalProperties") is False and isinstance(properties, Mapping):
             problems += [f"{shorten(name, MAX_NAME)!r} is not expected" for name in arguments if name not in properties]
         for path, value in resolved.objects.items():
-            if not _is_json(value):
+            if not is_json(value):
                 problems.append(
                     f"{path[0]!r}: a {describe(value)} cannot be sent to a server; "
                     "pass its text as $VAR_REF{{name:0}}, or a part of it"
@@ -281,11 +282,3 @@ def server_label(server: str) -> str:
 
 def _truncate(text: str, max_chars: int = MAX_DESCRIPTION) -> str:
     return shorten(text, max_chars)
-
-
-def _is_json(value: Any) -> bool:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True

@@ -62,19 +62,16 @@ class TaskState(Result):
     error: dict[str, Any] | None = None
 
 
-class _TaskParams(RequestParams):
+class TaskParams(RequestParams):
+    """The task that a request is about, with answers to what it asked if there are some."""
+
     task_id: str
+    input_responses: dict[str, Any] | None = None
 
 
-class _UpdateParams(_TaskParams):
-    input_responses: dict[str, Any]
+class TaskRequest(Request[TaskParams, Literal["tasks/get", "tasks/cancel", "tasks/update"]]):
+    """A request about a task."""
 
-
-class _TaskRequest(Request[_TaskParams, Literal["tasks/get", "tasks/cancel"]]):
-    name_param: ClassVar[str | None] = "taskId"
-
-
-class _UpdateRequest(Request[_UpdateParams, Literal["tasks/update"]]):
     name_param: ClassVar[str | None] = "taskId"
 
 
@@ -121,8 +118,8 @@ async def _follow(
             await on_progress(float(polls), None, shorten(single_line(message), MAX_STATUS))
         await asyncio.sleep(_seconds(wait))
         polls += 1
-        params = _TaskParams(task_id=created.task_id)
-        state = await session.send_request(_TaskRequest(method="tasks/get", params=params), TaskState)
+        params = TaskParams(task_id=created.task_id)
+        state = await session.send_request(TaskRequest(method="tasks/get", params=params), TaskState)
         match state.status:
             case "completed":
                 return CallToolResult.model_validate(repair_answer("tools/call", state.result or {}))
@@ -153,8 +150,8 @@ async def _give_input(session: ClientSession, state: TaskState, answer: Answer, 
         key: result.model_dump(by_alias=True, mode="json", exclude_none=True)
         for key, result in zip(requests, answers, strict=True)
     }
-    params = _UpdateParams(task_id=state.task_id, input_responses=responses)
-    await session.send_request(_UpdateRequest(method="tasks/update", params=params), EmptyResult)
+    params = TaskParams(task_id=state.task_id, input_responses=responses)
+    await session.send_request(TaskRequest(method="tasks/update", params=params), EmptyResult)
 
 
 async def _refused(session: ClientSession, state: TaskState, problem: str) -> McpFailed:
@@ -165,7 +162,7 @@ async def _refused(session: ClientSession, state: TaskState, problem: str) -> Mc
 
 async def _cancel(session: ClientSession, task_id: str) -> None:
     """Cancel a task, as far as its server lets us: nobody waits for its result any more."""
-    request = _TaskRequest(method="tasks/cancel", params=_TaskParams(task_id=task_id))
+    request = TaskRequest(method="tasks/cancel", params=TaskParams(task_id=task_id))
     with suppress(Exception):
         await asyncio.wait_for(asyncio.shield(session.send_request(request, EmptyResult)), CANCEL_SECONDS)
 
