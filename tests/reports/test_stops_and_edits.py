@@ -36,7 +36,7 @@ def test_the_model_learns_that_a_person_stopped_its_reply() -> None:
         chat.send("A shorter one, please.")
 
     sent = model.requests[1].json["messages"][1]["content"]
-    assert sent == f"{turn.text}\n\n{BREAK_NOTES['cancelled']}"
+    assert sent == f"{turn.text.strip()}\n\n{BREAK_NOTES['cancelled']}"
 
 
 def test_the_model_keeps_its_own_call_and_learns_that_a_person_edited_it() -> None:
