@@ -95,6 +95,7 @@ def test_a_test_is_recorded_when_asked_for_and_then_passes_without_a_request_or_
     assert recorded_prompts(pytester.path / "recordings/test_shop/test_price.nbtool.json") == ["What does A cost?"]
 
 
+@pytest.mark.sampled(0)
 def test_an_unexpected_turn_fails_in_one_line_that_says_how_to_record_it(
     pytester: pytest.Pytester, server: ChaosServer
 ) -> None:
@@ -110,6 +111,7 @@ def test_an_unexpected_turn_fails_in_one_line_that_says_how_to_record_it(
     assert server.requests == []
 
 
+@pytest.mark.sampled(0)
 def test_a_test_that_ignores_the_error_of_a_turn_fails_too(pytester: pytest.Pytester, server: ChaosServer) -> None:
     pytester.makepyfile(
         test_shop="""
@@ -202,6 +204,7 @@ def test_no_key_is_in_a_recording_or_in_the_text_that_a_model_gets(
     assert KEY not in text
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.usefixtures("server")
 def test_a_turn_that_cannot_be_recorded_fails_while_recording(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
@@ -302,6 +305,7 @@ def test_processes_that_a_test_starts_and_maps_replay_from_its_recording(
     assert len(server.requests) == 3
 
 
+@pytest.mark.sampled(0)
 def test_tests_without_the_fixture_send_their_turns(pytester: pytest.Pytester, server: ChaosServer) -> None:
     pytester.makepyfile(test_shop=TEST.replace("nbtool_replay", ""))
 

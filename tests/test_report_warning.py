@@ -59,6 +59,7 @@ def test_a_hook_of_the_user_that_fails_stops_nothing(
     assert "something is wrong" in capsys.readouterr().err
 
 
+@pytest.mark.sampled(0)
 def test_nothing_else_warns_on_a_thread_of_nbtools() -> None:
     warning = {
         str(path.relative_to(PACKAGE))

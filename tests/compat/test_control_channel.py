@@ -69,7 +69,7 @@ def test_a_stop_arrives_while_a_synchronous_tool_occupies_the_thread_of_the_note
         assert page.run(ENDED) == "cancelled cancelled\n"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0)
 def test_a_click_that_arrives_over_both_ways_counts_once(kernel: dict[str, Any]) -> None:
     with open_page(**kernel, ways=("control", "comm")) as page:
         page.run(SETUP)
@@ -80,7 +80,7 @@ def test_a_click_that_arrives_over_both_ways_counts_once(kernel: dict[str, Any])
         assert page.run("print(len(answer.calls[0].decisions))") == "1\n"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0)
 def test_the_kernel_stays_busy_for_the_page_while_its_cell_runs(kernel: dict[str, Any]) -> None:
     with open_page(**kernel, ways=("control",)) as page:
         page.run(SETUP)
@@ -92,7 +92,7 @@ def test_the_kernel_stays_busy_for_the_page_while_its_cell_runs(kernel: dict[str
         assert page.states[-1] == ("execute_request", "idle")
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0)
 def test_what_stays_of_a_turn_is_taken_over_the_control_channel_after_the_cell(kernel: dict[str, Any]) -> None:
     with open_page(**kernel, ways=("control",)) as page:
         page.run(SETUP)
@@ -103,7 +103,7 @@ def test_what_stays_of_a_turn_is_taken_over_the_control_channel_after_the_cell(k
         assert page.replies[-1] == "error"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["comm", "control"])
 @pytest.mark.parametrize(
     "wrong",
@@ -115,7 +115,7 @@ def test_neither_way_takes_a_click_that_the_other_refuses(way: Any, wrong: dict[
         assert_denied(page, {"kind": "approve"} | wrong)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("way", ["comm", "control"])
 def test_neither_way_takes_a_reason_beyond_its_bound(way: Any) -> None:
     with open_page(ways=(way,)) as page:

@@ -37,7 +37,7 @@ def test_the_error_of_each_cell_that_failed_names_its_cause(tmp_path: Path, monk
     assert "above" in errors[0]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "program",
     [

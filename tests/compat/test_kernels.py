@@ -65,6 +65,7 @@ def test_a_click_is_handled_while_the_cell_runs(over_subshell: bool) -> None:
         assert page.run(EXPECTED).endswith(" [21] ok button\n")
 
 
+@pytest.mark.sampled(0)
 def test_a_page_that_is_loaded_while_the_cell_runs_receives_the_widget() -> None:
     with open_page(loads_anew=True) as page:
         page.run(SETUP)

@@ -68,6 +68,7 @@ def executed_notebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "done.ipynb"
 
 
+@pytest.mark.sampled(0)
 def test_papermill_runs_it_and_leaves_readable_cells(executed_notebook: Path) -> None:
     assert printed_by(executed_notebook).endswith("GOT [21] ok denied\n")
     assert "double(n=21)" in html_of(executed_notebook)

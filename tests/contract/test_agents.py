@@ -175,6 +175,7 @@ def test_an_agent_gets_no_key_no_token_and_no_folder_of_the_notebook(
     assert token not in everything_of_processes()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("agent-end")
 @pytest.mark.parametrize("end", ["forgets", "is killed"])
 def test_nothing_of_an_agent_is_left(script: Script, end: str) -> None:

@@ -123,6 +123,7 @@ print("answered", batch.values.count("Done."), "failed", *[answer.index for answ
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("maps-once")
 @pytest.mark.feature(FILE_FEATURE)
 @pytest.mark.parametrize(("ending", "failed"), [(INTO_A_FILE, 1), (IN_MEMORY, 2)], ids=["into a file", "in memory"])
@@ -148,6 +149,7 @@ def test_a_killed_map_goes_on_and_sends_the_row_whose_call_ran_neither_then_nor_
     assert f"answered 5 failed {failed}" in third
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("maps-once")
 @pytest.mark.feature(FILE_FEATURE)
 def test_the_row_of_a_killed_map_whose_call_ran_is_an_error_in_its_file(model: Provider, home: Path) -> None:

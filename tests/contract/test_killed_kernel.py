@@ -120,6 +120,7 @@ def ended(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 WAYS = {"another prompt": ("Was it done?", ""), "the turn is resumed": ("", "--rerun :resume")}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("killed-kernel")
 @pytest.mark.promise("parked")
 @pytest.mark.parametrize("way", list(WAYS))
@@ -162,6 +163,7 @@ def test_the_same_call_that_the_model_makes_after_a_kill_is_a_call_that_nobody_h
     assert effects(home) == list(kill.effects)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("killed-kernel")
 @pytest.mark.promise("once")
 @pytest.mark.parametrize(

@@ -302,6 +302,7 @@ def killing(model: Provider, *parts: str, when_done: bool) -> None:
     model.batches.refuse = refuse
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.feature(FEATURE)
 @pytest.mark.promise("handed-over-once")
 @pytest.mark.parametrize("wire", DIALECTS)
@@ -323,6 +324,7 @@ def test_a_batch_of_a_killed_process_is_taken_over_and_not_paid_again(
     assert len(model.requests) == 4
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.feature(FEATURE)
 @pytest.mark.promise("handed-over-once")
 @pytest.mark.parametrize("wire", DIALECTS)
@@ -342,6 +344,7 @@ def test_prompts_of_a_process_that_was_killed_before_the_batch_was_there_are_sen
     assert model.batches.files == {}
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.feature(FEATURE)
 @pytest.mark.promise("handed-over-once")
 def test_a_batch_of_somebody_else_of_the_same_size_and_time_is_not_taken(model: Provider, home: Path) -> None:
@@ -390,6 +393,7 @@ def test_a_batch_that_this_key_does_not_know_is_not_sent_again_unless_that_is_as
     assert len(model.batches.created()) == 2
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.feature(FEATURE)
 @pytest.mark.promise("handed-over-once")
 @pytest.mark.promise("masked")

@@ -283,6 +283,7 @@ def test_tests_are_recorded_once_and_run_without_a_model_from_then_on(
     assert "It costs 10." in recording.read_text(encoding="utf-8")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.timeout(120)
 @pytest.mark.feature("replay turns in your own tests")
 def test_a_test_whose_turn_is_not_recorded_fails_and_names_the_option(team: pytest.Pytester, model: Provider) -> None:

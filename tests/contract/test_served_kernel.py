@@ -184,6 +184,7 @@ def test_a_served_notebook_is_reached_from_this_machine_only(address: tuple[str,
         free.bind(("127.0.0.2", port))
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("served")
 def test_nothing_is_served_after_a_stop(tmp_path: Path) -> None:
     with start_kernel(tmp_path) as own:

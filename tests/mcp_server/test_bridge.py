@@ -44,6 +44,7 @@ def test_a_client_that_starts_a_process_uses_the_notebook_without_a_token_in_its
     assert texts(result)[0] == "42"
 
 
+@pytest.mark.sampled(0)
 def test_the_calls_of_a_client_that_ends_are_cancelled_and_their_questions_withdrawn() -> None:
     def pay(amount: int) -> str:
         """Pay."""
@@ -90,6 +91,7 @@ def test_the_calls_of_a_client_that_ends_are_cancelled_and_their_questions_withd
     assert {one.raddr for one in opened if one.raddr} == {("127.0.0.1", server.port)}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("message", [{"id": 2, "method": "ping"}, {"method": "notifications/roots/list_changed"}])
 def test_the_command_ends_with_one_line_once_the_notebook_no_longer_serves(message: dict[str, Any]) -> None:
     about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}

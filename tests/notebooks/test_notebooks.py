@@ -120,7 +120,7 @@ def manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks"))
 
 
-@pytest.mark.every_case  # the manual, whole
+@pytest.mark.sampled(5)
 @pytest.mark.timeout(NOTEBOOK_SECONDS)
 @pytest.mark.parametrize("name", [notebook.name for notebook in NOTEBOOKS])
 def test_a_notebook_runs_to_its_end(manual: Path, name: str) -> None:

@@ -57,6 +57,7 @@ def test_a_recorded_notebook_runs_to_its_end_and_no_model_is_asked(folder: Path)
     assert (folder / f"{NAME}.nbtool.json").read_bytes() == before
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.timeout(180)
 def test_a_notebook_that_changed_fails_in_one_line(folder: Path) -> None:
     with pytest.raises(CellExecutionError, match="the tool `count` changed") as caught:

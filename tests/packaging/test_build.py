@@ -48,6 +48,7 @@ def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(ProjectBuilder(unpacked).build("wheel", tmp_path_factory.mktemp("wheel")))
 
 
+@pytest.mark.sampled(0)
 def test_a_wheel_is_made_from_the_sdist_without_node(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
 

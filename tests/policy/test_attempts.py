@@ -92,6 +92,7 @@ def test_a_tool_that_always_asks_never_runs_without_a_person(tmp_path: Path, rul
     assert all(found.policy in found.outcomes[name] for name in refused)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("policy-values")
 def test_no_value_reaches_a_model_a_client_or_a_server(tmp_path: Path) -> None:
     found = explore("values", tmp_path)
@@ -118,6 +119,7 @@ def test_no_value_reaches_a_model_a_client_or_a_server(tmp_path: Path) -> None:
     assert "df (exposed, by reference only): DataFrame, 2 rows by 2 columns" in found.notes["listed"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("policy-limits")
 def test_a_kernel_spends_no_more_than_the_budget(tmp_path: Path) -> None:
     found = explore("budget", tmp_path)
@@ -131,6 +133,7 @@ def test_a_kernel_spends_no_more_than_the_budget(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("policy-limits")
 def test_no_price_that_a_user_gives_loosens_a_budget_in_dollars(tmp_path: Path) -> None:
     found = explore("dollars", tmp_path)
@@ -143,6 +146,7 @@ def test_no_price_that_a_user_gives_loosens_a_budget_in_dollars(tmp_path: Path) 
     assert "completed" in found.outcomes["control_the_practice_model_still_answers"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("policy-limits")
 def test_serving_is_refused_and_the_journal_kept_as_the_policy_says(tmp_path: Path) -> None:
     found = explore("limits", tmp_path)

@@ -117,6 +117,7 @@ def exported(output: dict[str, Any]) -> str:
     return str(HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))[0])
 
 
+@pytest.mark.sampled(0)
 def test_a_notebook_that_is_closed_while_its_cell_runs_has_what_came(front_end: FrontEnd, model: PacedModel) -> None:
     """microsoft/vscode-jupyter#890, jupyterlab/jupyterlab#4237: a cell runs long, the notebook is saved and closed.
     Right: what came. Before: wrong."""
@@ -130,6 +131,7 @@ def test_a_notebook_that_is_closed_while_its_cell_runs_has_what_came(front_end: 
     assert WIDGET in saved["data"]  # the view of a page that has it is left as it is
 
 
+@pytest.mark.sampled(0)
 def test_a_notebook_that_was_saved_in_mid_turn_is_exported_with_the_text(
     front_end: FrontEnd, model: PacedModel
 ) -> None:
@@ -141,6 +143,7 @@ def test_a_notebook_that_was_saved_in_mid_turn_is_exported_with_the_text(
     assert "Once upon a time." in exported(front_end.wait_saved("c1", "Once upon a time."))
 
 
+@pytest.mark.sampled(0)
 def test_a_turn_in_an_output_widget_is_there_when_it_has_ended(front_end: FrontEnd, model: PacedModel) -> None:
     """jupyter-widgets/ipywidgets#1844, jupyter-widgets/ipywidgets#1180: an Output widget takes no update of a display.
     Right: the end is there. Before: wrong."""

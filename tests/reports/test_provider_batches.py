@@ -85,6 +85,7 @@ def run_and_kill(model: Provider, wire: str) -> None:
     model.batches.before_end = 0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("wire", ["chat", "anthropic"])
 def test_a_restart_orphans_no_batch(model: Provider, wire: str) -> None:
     """EugeneButusov/kvorum#617: the handles were in memory, batches were paid twice. Right: once. Before: wrong."""
@@ -105,6 +106,7 @@ def test_answers_of_an_expired_batch_are_used_and_only_the_rest_is_sent_again(mo
     assert [len(one.lines) for one in model.batches.created()] == [3, 1]
 
 
+@pytest.mark.sampled(0)
 def test_a_batch_of_another_key_is_named_and_not_paid_again(model: Provider) -> None:
     """bespokelabsai/curator#190: with another key the batch is not found. Right: said, not resent. Before: wrong."""
     run_and_kill(model, "chat")

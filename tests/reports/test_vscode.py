@@ -41,6 +41,7 @@ def page(profile: BrowserContext) -> Iterator[Page]:
     page.close()
 
 
+@pytest.mark.sampled(0)
 def test_a_widget_has_the_ground_of_the_theme(page: Page) -> None:
     """microsoft/vscode-jupyter#7161, microsoft/vscode-jupyter#9403, microsoft/vscode-jupyter#10609, matplotlib/ipympl#487: a widget is a white box in a dark editor. Right: the editor is seen behind it. Before: wrong."""  # noqa: E501 - the form of a report
     wear(page, "dark")
@@ -49,6 +50,7 @@ def test_a_widget_has_the_ground_of_the_theme(page: Page) -> None:
     assert page.evaluate(BACKGROUND) == "rgba(0, 0, 0, 0)"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("theme", HIGH_CONTRAST)
 def test_inline_code_is_readable_in_high_contrast(page: Page, theme: Theme) -> None:
     """anthropics/claude-code#94242, cline/cline#2715, primer/github-vscode-theme#380, asciidoctor/asciidoctor-vscode#1191: inline code has the color of the theme on a background of the page, and cannot be read in high contrast. Right: both belong together, 4.5:1. Before: wrong."""  # noqa: E501 - the form of a report
@@ -58,6 +60,7 @@ def test_inline_code_is_readable_in_high_contrast(page: Page, theme: Theme) -> N
     assert find_faint_texts(page, ".nb-reply") == []
 
 
+@pytest.mark.sampled(0)
 def test_the_names_of_keys_are_readable_in_high_contrast(page: Page) -> None:
     """cline/cline#3884: a shortcut in the middle of a sentence is black on black in dark high contrast. Right: the keys on a card can be read. Before: wrong."""  # noqa: E501 - the form of a report
     wear(page, "high-contrast")
@@ -66,6 +69,7 @@ def test_the_names_of_keys_are_readable_in_high_contrast(page: Page) -> None:
     assert find_faint_texts(page, ".nb-keys") == []
 
 
+@pytest.mark.sampled(0)
 def test_a_table_in_a_widget_is_readable_in_a_dark_theme(page: Page) -> None:
     """microsoft/vscode-jupyter#526: a data frame in a widget cannot be read in a dark theme. Right: its cells can be read. Before: wrong."""  # noqa: E501 - the form of a report
     wear(page, "dark")
@@ -74,6 +78,7 @@ def test_a_table_in_a_widget_is_readable_in_a_dark_theme(page: Page) -> None:
     assert find_faint_texts(page, "main") == []
 
 
+@pytest.mark.sampled(0)
 def test_a_progress_bar_that_ends_at_once_is_seen_before_it_is_replaced() -> None:
     """microsoft/vscode-jupyter#9397: of progress bars that end quickly some are not seen until one scrolls, and a blank space is left. Right: the output of a map becomes another one once it was drawn. Before: wrong."""  # noqa: E501 - the form of a report
     with open_page() as page:
@@ -112,6 +117,7 @@ def run_in_editor(front_end: InputFrontEnd, cell: str) -> tuple[list[str], dict[
     return texts, shown
 
 
+@pytest.mark.sampled(0)
 def test_a_server_without_modules_of_widgets_has_the_setting_named(front_end: InputFrontEnd) -> None:
     """microsoft/vscode-jupyter#14762, microsoft/vscode-jupyter#14761, microsoft/vscode-jupyter#10510, microsoft/vscode-jupyter#15406, manzt/anywidget#394: a server gives VS Code no modules of widgets, and an error names none of the ways out. Right: the cell asks in another way, and names the setting. Before: wrong."""  # noqa: E501 - the form of a report
     front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.5")
@@ -130,6 +136,7 @@ def test_a_line_of_input_says_where_it_is(front_end: InputFrontEnd) -> None:
     assert [text for text in shown.values() if "top of the window" in text] == []
 
 
+@pytest.mark.sampled(0)
 def test_a_line_of_input_can_be_interrupted(front_end: InputFrontEnd) -> None:
     """ipython/ipykernel#400, jupyterlab/jupyterlab#6196: an interrupt is noticed only once a line was typed. Right: it ends the turn at once. Before: right."""  # noqa: E501 - the form of a report
     front_end.run(USE.format(flags=" --approve input"), answer=front_end.manager.interrupt_kernel)
@@ -137,7 +144,7 @@ def test_a_line_of_input_can_be_interrupted(front_end: InputFrontEnd) -> None:
     assert front_end.run("print(received)") == "[]\n"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("way", ["comm", "control"])
 def test_a_click_reaches_a_cell_of_vs_code_that_runs(way: Any) -> None:
     """microsoft/vscode-jupyter#17360, Kirill888/jupyter-ui-poll#56: no event of a widget reaches a cell that waits for it. Right: a click ends the wait. Before: right."""  # noqa: E501 - the form of a report

@@ -183,6 +183,7 @@ def test_the_shared_loop_may_be_waited_for_from_anywhere() -> None:
     assert "Restart the kernel" in loop.describe_blocked()
 
 
+@pytest.mark.sampled(0)
 def test_another_interpreter_without_threads_may_choose_too() -> None:
     code = (
         "import asyncio, threading; from nbtool.threads.threadless import Suspension, use_suspension;"

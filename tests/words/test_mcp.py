@@ -170,6 +170,7 @@ def test_a_call_that_fails_on_stdio(start: Start, tmp_path: Path, snapshot: Snap
     assert texts == snapshot
 
 
+@pytest.mark.sampled(0)
 def test_a_call_that_fails_over_http(start: Start, snapshot: SnapshotAssertion) -> None:
     texts = {}
     for row in HTTP_ROWS:

@@ -194,6 +194,7 @@ def test_what_a_client_reads_of_variables(snapshot: SnapshotAssertion) -> None:
     assert asyncio.run(use()) == snapshot
 
 
+@pytest.mark.sampled(0)
 def test_too_much_at_once_and_the_end(snapshot: SnapshotAssertion) -> None:
     release, are_asked = threading.Event(), threading.Event()
 

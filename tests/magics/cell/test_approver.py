@@ -139,6 +139,7 @@ def test_any_other_word_in_the_line_is_the_reason_of_a_no(front_end: InputFrontE
     assert front_end.run("print(received, answer.calls[0].reason)") == "[] not today\n"
 
 
+@pytest.mark.sampled(0)
 def test_a_page_that_never_says_hello_is_followed_by_a_line_of_input(front_end: InputFrontEnd) -> None:
     front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.5")
     front_end.run(USE.format(flags=""), answer="yes")
@@ -146,6 +147,7 @@ def test_a_page_that_never_says_hello_is_followed_by_a_line_of_input(front_end: 
     assert front_end.run("print(len(received))") == "1\n"
 
 
+@pytest.mark.sampled(0)
 def test_a_wait_for_a_page_is_no_time_in_which_the_person_was_waited_for(front_end: InputFrontEnd) -> None:
     front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 1.5")
     front_end.run(USE.format(flags=""), answer="yes")
@@ -154,6 +156,7 @@ def test_a_wait_for_a_page_is_no_time_in_which_the_person_was_waited_for(front_e
     assert float(waited) < 1
 
 
+@pytest.mark.sampled(0)
 def test_a_wait_for_a_page_is_reported_once_before_the_line_of_input(front_end: InputFrontEnd) -> None:
     front_end.run(
         "from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS, approver.PAGE_NOTICE_SECONDS = 0.3, 0.1"
@@ -164,6 +167,7 @@ def test_a_wait_for_a_page_is_reported_once_before_the_line_of_input(front_end: 
     assert len(front_end.asked) >= 1
 
 
+@pytest.mark.sampled(0)
 def test_the_line_about_the_wait_goes_when_the_page_connects(front_end: InputFrontEnd) -> None:
     front_end.run("from nbtool.magics.cell import approver; approver.PAGE_NOTICE_SECONDS = 0.1")
     shown: dict[str, str] = {}
@@ -187,6 +191,7 @@ def test_the_line_about_the_wait_goes_when_the_page_connects(front_end: InputFro
     assert front_end.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
 
 
+@pytest.mark.sampled(0)
 def test_without_a_page_a_cell_of_vs_code_names_the_setting_while_it_asks(front_end: InputFrontEnd) -> None:
     front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.5")
     front_end.run(USE.format(flags=""), answer="yes")
@@ -241,6 +246,7 @@ def test_a_click_closes_a_line_of_input_that_asks_the_same(front_end: InputFront
     assert front_end.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
 
 
+@pytest.mark.sampled(0)
 def test_a_cell_that_is_sent_while_a_line_is_asked_for_runs_after_the_click(front_end: InputFrontEnd) -> None:
     front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.1")
 
@@ -253,13 +259,14 @@ def test_a_cell_that_is_sent_while_a_line_is_asked_for_runs_after_the_click(fron
     assert front_end.run("print(later)") == "[21, 'later']\n"
 
 
+@pytest.mark.sampled(0)
 def test_a_line_of_input_that_is_closed_is_a_no(front_end: InputFrontEnd) -> None:
     front_end.run(USE.format(flags=" --approve input"), answer="\x04")
 
     assert front_end.run("print(received, answer.calls[0].reason)").startswith("[] The input was closed")
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0)
 @pytest.mark.promise("fails-closed")
 @pytest.mark.parametrize("tools", ["&`double`", "&`double` and &`note`"])
 def test_a_line_of_input_that_nobody_answers_in_time_closes_and_the_call_is_denied(
@@ -279,6 +286,7 @@ def test_a_line_of_input_that_nobody_answers_in_time_closes_and_the_call_is_deni
     assert front_end.run("print('the next cell runs')") == "the next cell runs\n"
 
 
+@pytest.mark.sampled(0)
 def test_a_line_of_input_that_is_answered_in_time_counts(front_end: InputFrontEnd) -> None:
     front_end.run(USE.format(flags=f" --approve input --set answer_within={SECONDS}"), answer="y")
 
@@ -304,6 +312,7 @@ def test_no_line_is_offered_where_it_could_not_be_closed_in_time() -> None:
     assert (record.status, record.reason) == ("denied", f"{NO_TIMED_LINE} {UNTIMED_FIX}")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("stops")
 def test_an_interrupt_ends_a_line_of_input(front_end: InputFrontEnd) -> None:
     front_end.run(USE.format(flags=" --approve input"), answer=front_end.manager.interrupt_kernel)
@@ -324,6 +333,7 @@ def test_a_parked_cell_ends_and_an_approval_from_another_cell_goes_on_with_it(fr
     assert front_end.run("print(answer.status, received)") == "completed [21]\n"
 
 
+@pytest.mark.sampled(0)
 def test_a_front_end_that_takes_no_line_but_names_its_cells_is_parked_for(front_end: InputFrontEnd) -> None:
     front_end.run("from nbtool.magics.cell import approver; approver.PAGE_READY_SECONDS = 0.1")
     front_end.client.session.metadata = {"cellId": "one"}
@@ -370,6 +380,7 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("no-piped-consent")
 def test_piped_data_is_never_taken_for_consent(script: Path) -> None:
     ran = subprocess.run(
@@ -399,6 +410,7 @@ def test_a_person_at_a_terminal_is_asked_for_a_line(script: Path) -> None:
     assert not terminal.isalive()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("fails-closed")
 def test_a_line_of_a_terminal_closes_when_its_time_is_over(script: Path) -> None:
     text = script.read_text(encoding="utf-8").replace("practice:fast", "practice:fast --set answer_within=0.3")
@@ -417,6 +429,7 @@ def test_a_line_of_a_terminal_closes_when_its_time_is_over(script: Path) -> None
     assert not terminal.isalive()
 
 
+@pytest.mark.sampled(0)
 def test_an_interrupt_at_the_line_of_a_terminal_stops_the_turn_and_is_no_answer(script: Path) -> None:
     terminal = pexpect.spawn(
         sys.executable,

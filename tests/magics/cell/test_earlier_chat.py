@@ -139,6 +139,7 @@ def test_loading_names_the_earlier_chat_and_the_first_cell_only_the_command(note
     assert f"This cell begins a new chat; {command} continues the earlier one." in "\n".join(rest)
 
 
+@pytest.mark.sampled(0)
 def test_loading_says_nothing_of_other_notebooks(notebook: Path) -> None:
     record_chat("/elsewhere/other.ipynb")
 

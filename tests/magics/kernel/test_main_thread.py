@@ -79,12 +79,14 @@ def test_work_can_be_interrupted_and_the_kernel_goes_on(page: CellPage) -> None:
     assert page.run("import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)")
 
 
+@pytest.mark.sampled(0)
 def test_an_error_is_that_of_the_work_and_what_it_prints_is_shown(page: CellPage) -> None:
     page.run("future = executor.submit(lambda: 1 / 0)\nother = executor.submit(print, 'from the work')")
 
     run_until(page, "print(future.done() and repr(future.exception()))", "ZeroDivisionError('division by zero')")
 
 
+@pytest.mark.sampled(0)
 def test_after_it_was_closed_cells_are_no_longer_followed(page: CellPage) -> None:
     page.run("executor.close(); executor.close()")
 

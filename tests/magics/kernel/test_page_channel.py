@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.magics.kernel.cell_page import open_cell_page
 
 SETUP = """
@@ -68,6 +70,7 @@ def test_an_approved_edit_carries_the_source_that_was_shown() -> None:
         assert '{"cell": "one", "state": "edited"}' in page.run(CALLS)
 
 
+@pytest.mark.sampled(0)
 def test_where_no_page_answers_the_cells_are_those_of_the_history() -> None:
     with open_cell_page() as page:
         page.run(SETUP)
@@ -79,6 +82,7 @@ def test_where_no_page_answers_the_cells_are_those_of_the_history() -> None:
         assert page.requests == []
 
 
+@pytest.mark.sampled(0)
 def test_an_answer_without_the_nonce_is_none() -> None:
     with open_cell_page(answer, nonce="guessed") as page:
         page.run(SETUP)
@@ -87,6 +91,7 @@ def test_an_answer_without_the_nonce_is_none() -> None:
         assert page.requests == []
 
 
+@pytest.mark.sampled(0)
 def test_a_front_end_that_names_no_cell_is_not_asked() -> None:
     with open_cell_page(answer, cell="") as page:
         page.run(SETUP)

@@ -119,6 +119,7 @@ def test_what_vs_code_has_and_has_not_rendered_is_not_replaced(cell: str, replac
         slow.wait_shown(replaced)
 
 
+@pytest.mark.sampled(0)
 def test_other_front_ends_get_the_end_of_a_turn_at_once() -> None:
     with open_page() as page:
         page.run(DOUBLE)

@@ -69,6 +69,7 @@ def in_a_kernel(folder: Path, seed: int) -> str:
     return made.stdout
 
 
+@pytest.mark.sampled(0)
 def test_the_same_content_has_the_same_content_hash_in_every_kernel(tmp_path: Path) -> None:
     one, other = in_a_kernel(tmp_path, 1), in_a_kernel(tmp_path, 2)
 

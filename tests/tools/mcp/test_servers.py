@@ -452,6 +452,7 @@ def test_closing_leaves_nothing_of_a_stubborn_server(start: Start) -> None:
     assert wait_gone(*pids)
 
 
+@pytest.mark.sampled(0)
 def test_a_toolset_that_is_forgotten_ends_its_servers() -> None:
     servers = mcp_servers({"mcpServers": {"it": hostile("stubborn")}})
     pids = pids_of(servers)
@@ -461,7 +462,7 @@ def test_a_toolset_that_is_forgotten_ends_its_servers() -> None:
     assert wait_gone(*pids)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_kernel_leaves_no_server_behind(end: signal.Signals) -> None:
     config = json.dumps({"mcpServers": {"it": hostile("stubborn"), "other": hostile("stubborn")}})

@@ -42,11 +42,13 @@ def test_a_result_that_comes_later_is_the_result_of_the_call(later: McpServers, 
     assert log.read_text().split("\n")[:4] == ["call later", "get t1", "get t1", "get t1"]
 
 
+@pytest.mark.sampled(0)
 def test_a_call_that_becomes_no_task_is_answered_at_once(later: McpServers, log: Path) -> None:
     assert run(later, "at-once").result == "did at-once"
     assert log.read_text() == "call at-once\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("what", "reason"),
     [("failing", "the disk is full"), ("own error", "not today"), ("cancelled", "the night is over")],
@@ -81,6 +83,7 @@ def test_a_task_that_needs_input_asks_the_person_once(later: McpServers, log: Pa
     assert log.read_text().count("update") == 1
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("forms")
 def test_a_form_of_a_task_that_the_person_declines_is_declined(later: McpServers) -> None:
     def decline(question: Any) -> Approved | Denied:
@@ -89,6 +92,7 @@ def test_a_form_of_a_task_that_the_person_declines_is_declined(later: McpServers
     assert run(later, "asking", decline).result == "null"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", ["asking without end", "asking for a model"])
 def test_a_task_that_asks_for_too_much_fails_and_is_cancelled(later: McpServers, log: Path, what: str) -> None:
     def answer(question: Any) -> Approved:

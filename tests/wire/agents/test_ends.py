@@ -372,7 +372,6 @@ if sys.stdin.readline() == "forget\\n":
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.every_case
 @pytest.mark.parametrize("end", ["the chat is garbage", "the kernel ends", "the kernel is killed"])
 def test_nothing_of_an_agent_is_left_when_its_chat_or_its_kernel_is_gone(make_agent: MakeAgent, end: str) -> None:
     agent = make_agent([{"say": "One."}], **{"at start": [{"ignore": True}, {"spawn": True}]})

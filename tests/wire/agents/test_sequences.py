@@ -40,7 +40,7 @@ STEPS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.every_case
+@pytest.mark.sampled(0)
 @settings(max_examples=12)
 @given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=6), st.lists(st.booleans(), max_size=6))
 def test_every_sequence_ends_with_the_effects_that_were_approved(

@@ -99,6 +99,7 @@ def test_a_call_anywhere_in_the_text_does_not_run_and_stays_in_it(
     assert all("--set tool_mode=prompted" in notice for notice in warnings(turn))
 
 
+@pytest.mark.sampled(0)
 def test_most_forms_name_their_tool() -> None:
     named = [form for form in HIDDEN if warnings(ask(HIDDEN[form], tool_mode="native"))]
 

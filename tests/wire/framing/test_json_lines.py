@@ -123,6 +123,7 @@ def test_the_time_is_linear_in_the_bytes(stream: Any) -> None:
     check_growth(read, (20_000, 200_000), room=3)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.promise("bounded")
 def test_more_lines_than_any_reply_has_are_refused() -> None:
     reader, at_once = PayloadReader(), 10_000

@@ -68,7 +68,7 @@ KINDS: dict[str, Callable[[Chance], list[Step]]] = {
 """What can go wrong between a request and the end of its answer."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.promise("typed-errors")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failing_network_ends_in_a_reply_or_in_one_of_our_errors(kind: str, record_property: Tell) -> None:

@@ -77,6 +77,7 @@ def read(path: Path, query: str) -> list[Any]:
         return connection.execute(query).fetchall()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.promise("maps-once")
 @pytest.mark.parametrize("suffix", ["sqlite", "parquet"])
 def test_a_row_whose_call_had_started_is_failed_and_not_sent_again_until_calls_may_be_repeated(
@@ -101,6 +102,7 @@ def test_a_row_whose_call_had_started_is_failed_and_not_sent_again_until_calls_m
     assert sorted(log.read_text(encoding="utf-8").split()) == sorted([*NAMES, "p3"])
 
 
+@pytest.mark.sampled(0)
 def test_a_map_that_is_stopped_before_it_came_to_such_a_row_leaves_it_to_the_next_one(tmp_path: Path) -> None:
     path, log = tmp_path / "a.sqlite", tmp_path / "log"
     kill_map("into", path, log, at="p3")

@@ -52,6 +52,7 @@ def runs(log: Path) -> list[str]:
     return sorted(log.read_text(encoding="utf-8").split())
 
 
+@pytest.mark.sampled(0)
 def test_a_killed_map_into_a_function_gives_what_was_answered_and_refuses_the_row_whose_call_ran(
     tmp_path: Path,
 ) -> None:

@@ -119,6 +119,7 @@ def test_turns_are_in_the_journal_at_home_and_are_not_sent_again(pool: Executor)
     assert len(server.requests) == before
 
 
+@pytest.mark.sampled(0)
 def test_a_worker_with_the_same_journal_writes_each_turn_once(own_pool: Executor) -> None:
     with serve_by(shout) as server:
         batch = Chat("tiny", base_url=server.url).map(PROMPTS[:4], on=own_pool)
@@ -207,6 +208,7 @@ def test_a_pool_that_loses_a_process_repeats_no_effect(own_pool: Executor, tmp_p
     assert batch.answers[-1].error is batch.stop_reason
 
 
+@pytest.mark.sampled(0)
 def test_an_interrupt_keeps_answers_and_stops_the_workers(own_pool: Executor) -> None:
     def respond(request: Received) -> Sequence[Step]:
         if len(server.requests) == 12:
@@ -251,6 +253,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.sampled(0)
 def test_a_map_into_a_file_continues_after_its_process_was_killed(pool: Executor, tmp_path: Path) -> None:
     path, script, is_half = tmp_path / "a.sqlite", tmp_path / "script.py", threading.Event()
     script.write_text(MAP_INTO)
@@ -273,6 +276,7 @@ def test_a_map_into_a_file_continues_after_its_process_was_killed(pool: Executor
     assert rows_of(path) == [(n, f"P{n}", None) for n in range(60)]
 
 
+@pytest.mark.sampled(0)
 def test_a_map_into_a_file_repeats_no_prompt_whose_call_may_have_run(
     own_pool: Executor, pool: Executor, tmp_path: Path
 ) -> None:
@@ -360,6 +364,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.sampled(0)
 def test_a_worker_whose_pool_was_killed_stops_its_prompts(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(ORPHAN)

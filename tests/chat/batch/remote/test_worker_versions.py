@@ -91,7 +91,7 @@ PARTS: dict[str, tuple[Callable[[Any], tuple[Any, dict[str, Any]]], str, str]] =
 """What a chat has of a module, what it becomes in the notebook, and how the error calls it."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("part", PARTS)
 def test_a_worker_with_another_version_than_the_notebook_answers_nothing(
     part: str, shop: Any, own_pool: Executor
@@ -107,6 +107,7 @@ def test_a_worker_with_another_version_than_the_notebook_answers_nothing(
     assert all("Start new workers" in error.fix for error in errors if isinstance(error, BadUsage))
 
 
+@pytest.mark.sampled(0)
 def test_a_number_that_was_changed_in_the_notebook_is_another_version(shop: Any, own_pool: Executor) -> None:
     function = of_cell(shop)
     run_map(own_pool, function)

@@ -55,6 +55,7 @@ def test_a_chat_of_a_running_kernel_is_opened_with_a_warning(
     assert "earlier kernel" not in opened + bound
 
 
+@pytest.mark.sampled(0)
 def test_a_chat_of_a_kernel_that_was_killed_is_of_an_earlier_kernel(
     shell: Any, other: tuple[subprocess.Popen[str], str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_kernel_without_a_page_that_answers_says_so_and_ends() -> None:
     assert found["line of input"][0] == found["parking"][0] == "yes"
 
 
+@pytest.mark.sampled(0)
 def test_in_vs_code_without_a_page_that_answers_the_setting_of_its_widgets_is_named() -> None:
     with open_page() as page:
         page.run("%load_ext nbtool")

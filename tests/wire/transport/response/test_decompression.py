@@ -10,6 +10,7 @@ import json
 import time
 import tracemalloc
 import zlib
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -115,18 +116,25 @@ PLACES: dict[str, tuple[Callable[[ChaosServer], None], int]] = {
 """What reads a body there, and the status with which it is sent."""
 
 
-def functions_that(names: set[str], *, skip: tuple[str, ...] = OWN_READERS) -> set[str]:
-    """Give the functions of the package that call, or look up, one of these names."""
-    found = set()
+@cache
+def names_used() -> dict[str, set[str]]:
+    """Give what each function of the package calls or looks up, by file and name."""
+    used: dict[str, set[str]] = defaultdict(set)
     for file in ROOT.rglob("*.py"):
         part = file.relative_to(ROOT).as_posix()
-        for node in ast.walk(ast.parse(file.read_text())) if part not in skip else ():
+        for node in ast.walk(ast.parse(file.read_text())) if part not in OWN_READERS else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                used = {n.func.id for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-                used |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-                if used & names:
-                    found.add(f"{part}:{node.name}")
-    return found
+                for inner in ast.walk(node):
+                    if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
+                        used[f"{part}:{node.name}"].add(inner.func.id)
+                    elif isinstance(inner, ast.Attribute):
+                        used[f"{part}:{node.name}"].add(inner.attr)
+    return used
+
+
+def functions_that(names: set[str]) -> set[str]:
+    """Give the functions of the package that call, or look up, one of these names."""
+    return {function for function, used in names_used().items() if used & names}
 
 
 def test_every_place_that_reads_a_body_has_a_row() -> None:
