@@ -132,12 +132,19 @@ def test_the_result_can_be_asked_for_after_the_client_was_away(server: KernelSer
 @pytest.mark.promise("served")
 def test_a_task_waits_for_the_persons_approval(server: KernelServer, view: ListView) -> None:
     chats: list[Chat] = []
-    view.on_show = lambda _, chat: chats.append(chat)
+    is_asked = threading.Event()
+
+    def listen(_: object, chat: Chat) -> None:
+        chats.append(chat)
+        chat.approvals.add_listener(lambda _: is_asked.set())
+
+    view.on_show = listen
 
     async def run() -> tuple[Any, Any]:
         async with connected(server) as session:
             created = await begin(session, "pay", amount=3)
             before = await ask_about(session, created)
+            assert await asyncio.to_thread(is_asked.wait, 60)
             (question,) = chats[0].approvals.pending()
             chats[0].approvals.decide(question.digest, Approved())
             return before, await finish_task(session, created, no_answer, no_progress)
