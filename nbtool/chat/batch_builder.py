@@ -6,18 +6,16 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
-from nbtool.chat.batch.continued_file import ContinuedFile
-from nbtool.chat.batch.earlier_maps.lost_turns import LostTurns
 from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
 from nbtool.chat.batch.remote import ChunkSource, HomeBudgets, HomeQuestions, HomeTurns, Sealed, find_engine
 from nbtool.chat.batch.sinks.answer_sink import as_sink
+from nbtool.chat.batch.sinks.sqlite_sink import SqliteSink
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
 from nbtool.chat.batch_maker import EMPTY, BatchMaker
 from nbtool.chat.batch_worker import answer_chunk
@@ -56,7 +54,7 @@ def map_into(chat: ChatBase, sink: object, prompts: Any, rows: Any, **options: A
     _check_values(prompts, rows)
     items, target, batches = stream_prompts(prompts, rows), as_sink(sink), _Batches(chat, options)
     maker = batches.maker
-    file = target if isinstance(target, ContinuedFile) else None
+    file = target if isinstance(target, SqliteSink) else None
     maker.is_streamed = True
     if isinstance(sink, str | Path):  # a file takes nothing of the turns
         maker.plan = replace(maker.plan, keep="values")
@@ -66,37 +64,29 @@ def map_into(chat: ChatBase, sink: object, prompts: Any, rows: Any, **options: A
     is_known = not maker.key.base.uncomparable and not maker.key.base.conditional
     target.open(maker.key.chat_id if is_known else new_id(maker.key.chat_id))
     try:
-        take_lost = partial(_find_lost(batches, file).take, read_value=maker.read)
-        with _indexed(maker, items) as keyed_items:
-            totals = run_streamed_map(
+        with _indexed(maker, items, file) as keyed_items:
+            return run_streamed_map(
                 keyed_items,
                 target,
-                lambda chunk, acted_turns: batches.make(PromptSet(chunk, list), acted_turns),
-                take_lost,
+                lambda chunk: batches.make(PromptSet(chunk, list), file.acted_turns(chunk) if file else EMPTY),
                 settings=maker.plan,
                 continue_fix=CONTINUE_FIX if file or maker.reads_answers else BEGIN_FIX,
             )
-        if file:
-            file.end_recovery()
-        return totals
     finally:
         target.close()
 
 
-def _find_lost(batches: _Batches, file: ContinuedFile | None) -> LostTurns:
-    """Return what a killed map has left, where the journal is not asked for every prompt anyway."""
-    if file is None or file.interrupted_since is None or batches.maker.reads_answers:
-        return LostTurns()
-    return LostTurns.find(batches.maker.key, file)
-
-
 @contextmanager
-def _indexed(maker: BatchMaker, items: Iterable[PromptItem]) -> Iterator[Iterable[PromptItem]]:
-    """Yield the prompts, with the keys of their turns where answers are read from the journal."""
-    if not maker.reads_answers:
+def _indexed(maker: BatchMaker, items: Iterable[PromptItem], file: SqliteSink | None) -> Iterator[Iterable[PromptItem]]:
+    """Yield the prompts, with the keys of their turns where answers are read from the journal.
+
+    Where they are not, a map that continues a file takes what was left by the maps that wrote it, since it `began`.
+    """
+    if not maker.reads_answers and file is None:
         yield items
         return
-    maker.turn_index = index = TurnIndex(maker.key)
+    since = 0.0 if maker.reads_answers or file is None else file.began
+    maker.turn_index = index = TurnIndex(maker.key, since)
     try:
         yield index.add_keys(items)
     finally:

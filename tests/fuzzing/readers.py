@@ -434,9 +434,9 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
         ["tool",
          "report", "main", "kill_group", "unknown_tool", "refusal_message", "refused_call", "failure_reasons",
-         "skip_call", "record", "hash_of_key", "run_streamed_map", "find_versions", "read_turn",
+         "skip_call", "record", "run_streamed_map", "find_versions", "read_turn",
          "warn_caller", "find_given_price", "has_calls_of_other_inputs", "find_original", "record_change",
-         "explained_failure", "turns_since", "turns_of_key", "has_acted_elsewhere",
+         "explained_failure", "turns_of_key", "has_acted_elsewhere",
          "decision_text", "require_known_cost", "notice_of", "redactor_for", "write_sidecar", "subchat",
          "is_reference", "missing_argument", "answer_for_call", "reference_to", "price_example",
          "model_choices", "steps", "notices_before", "first_departure_note", "bind_value", "close_former",

@@ -5,7 +5,6 @@ rows.py             rows of a template: dicts, frames, Arrow tables and files, q
 answer_frame.py     the answers as a frame of pandas or Polars
 answers.py          an answer, and what gives answers from elsewhere
 batch.py            the running batch: limited concurrency, answers on arrival and in order at the end
-continued_file.py   what a file of answers says of an earlier map
 batch_driver.py     what it gets from its chat
 turn_facts.py       what the turn of an answer says of its calls
 running_prompts.py  which prompts maps are sending now

@@ -5,12 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from nbtool.chat.batch.answers import Answer
 from nbtool.chat.batch.batch import Batch
-from nbtool.chat.batch.continued_file import ContinuedFile
 from nbtool.chat.batch.map_counts import MapCounts
 from nbtool.chat.batch.progress import ProgressDisplay
 from nbtool.chat.batch.prompts import PromptItem, prompt_bytes
@@ -33,8 +32,7 @@ GARBAGE_BYTES = 16 * 1024 * 1024
 """Bytes of answered prompts and their values after which garbage is collected: turns contain reference cycles, and
 Python looks for these by the number of objects, whatever their size."""
 
-MakeBatch = Callable[[Sequence[PromptItem], Mapping[int, str]], Batch]
-TakeLost = Callable[[Sequence[PromptItem]], tuple[Sequence[Answer], Sequence[PromptItem], Mapping[int, str]]]
+MakeBatch = Callable[[Sequence[PromptItem]], Batch]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +54,26 @@ def run_streamed_map(
     items: Iterable[PromptItem],
     sink: AnswerSink,
     make_batch: MakeBatch,
-    take_lost: TakeLost = lambda chunk: ([], chunk, {}),
     *,
     settings: MapSettings | None = None,
     continue_fix: str = CONTINUE_FIX,
 ) -> MapTotals:
     """Send prompts, and write each answer to the sink as soon as it has arrived.
 
-    `take_lost` returns the answers that a killed map left in the journal, the prompts that have none, and the turns of
-    those that it left unfinished, by their rows. An interrupt cancels the running prompts and is raised again when
-    their answers are written. `continue_fix` says what a person can do once it was stopped.
+    An interrupt cancels the running prompts and is raised again when their answers are written. `continue_fix` says
+    what a person can do once it was stopped.
 
     Raises:
         nbtool.errors.LimitReached: a limit of all prompts together was reached; the other answers are written.
     """
-    return _StreamedMap(sink, make_batch, take_lost, continue_fix, settings or MapSettings()).run(items)
+    return _StreamedMap(sink, make_batch, continue_fix, settings or MapSettings()).run(items)
 
 
 class _StreamedMap:
     """One run over all chunks, with what is shown of it."""
 
-    def __init__(
-        self, sink: AnswerSink, make_batch: MakeBatch, take_lost: TakeLost, continue_fix: str, settings: MapSettings
-    ) -> None:
-        self._sink, self._make_batch, self._take_lost = sink, make_batch, take_lost
+    def __init__(self, sink: AnswerSink, make_batch: MakeBatch, continue_fix: str, settings: MapSettings) -> None:
+        self._sink, self._make_batch = sink, make_batch
         self._chunk = PROVIDER_CHUNK if settings.batch else CHUNK
         self._spent = Usage()  # by the batches that have ended
         self._remains: tuple[str, ...] = ()
@@ -116,21 +110,11 @@ class _StreamedMap:
         left = self._sink.unanswered(chunk)
         self._counts.add_answered_before(len(chunk) - len(left))
         poll()
-        left, turns = self._write_lost(left)
         if left:
-            self._send_chunk(left, turns, poll)
+            self._send_chunk(left, poll)
 
-    def _write_lost(self, chunk: Sequence[PromptItem]) -> tuple[Sequence[PromptItem], dict[int, str]]:
-        """Write the answers that a killed map left in the journal; return the other prompts, and turns that acted."""
-        answers, others, unfinished = self._take_lost(chunk)
-        if answers:
-            self._sink.write(answers)
-            self._counts.add_answered_before(len(answers))
-        acted = self._sink.acted_turns(others) if isinstance(self._sink, ContinuedFile) else {}
-        return others, {**acted, **unfinished}
-
-    def _send_chunk(self, chunk: Sequence[PromptItem], turns: Mapping[int, str], poll: Callable[[], None]) -> None:
-        batch, written = self._begin_batch(chunk, turns), set[int]()
+    def _send_chunk(self, chunk: Sequence[PromptItem], poll: Callable[[], None]) -> None:
+        batch, written = self._begin_batch(chunk), set[int]()
         try:
             for answers in batch.arrivals(poll):
                 self._write(batch, answers, written)
@@ -146,17 +130,11 @@ class _StreamedMap:
 
     def _end_early(self, batch: Batch, written: set[int], *, writes_rest: bool) -> None:
         """Cancel what runs and wait for its end: a map that begins at once would send it again."""
-        is_complete = False
-        try:
-            batch.cancel()
-            answers = batch.wait().answers
-            if writes_rest:
-                self._write(batch, [answer for answer in answers if answer.index not in written], written)
-                is_complete = True
-                self._clean_up(batch)
-        finally:
-            if not is_complete and isinstance(self._sink, ContinuedFile):
-                self._sink.expect_recovery()
+        batch.cancel()
+        answers = batch.wait().answers
+        if writes_rest:
+            self._write(batch, [answer for answer in answers if answer.index not in written], written)
+            self._clean_up(batch)
 
     def _write(self, batch: Batch, answers: Sequence[Answer], written: set[int]) -> None:
         """Write the answers of prompts that were sent; the others have none."""
@@ -183,8 +161,8 @@ class _StreamedMap:
         batch.clean_up()
         self._remains += batch.remains
 
-    def _begin_batch(self, chunk: Sequence[PromptItem], turns: Mapping[int, str]) -> Batch:
-        batch = self._make_batch(chunk, turns)
+    def _begin_batch(self, chunk: Sequence[PromptItem]) -> Batch:
+        batch = self._make_batch(chunk)
         with self._lock:
             self._batch = batch
             is_stopped = self._is_stopped

@@ -6,8 +6,6 @@ It is written in the transaction of these events. What a turn is, its text and i
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from nbtool.chat.journal.row import Row
@@ -30,17 +28,6 @@ TURN_TABLE = """
 `acted` is 1 once a call of it started."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTurn:
-    """A turn of the table: its key, when it began, whether it ended, and whether a call of it started."""
-
-    turn_id: str
-    key: str
-    at: float
-    has_ended: bool
-    has_called: bool
-
-
 def note_event(connection: sqlite3.Connection, row: Row, seq: int) -> None:
     """Update the table by an event that was written under a number."""
     match row.kind:
@@ -55,20 +42,10 @@ def note_event(connection: sqlite3.Connection, row: Row, seq: int) -> None:
             connection.execute("UPDATE turns SET ended = ? WHERE turn_id = ?", (seq, row.turn_id))
 
 
-def turns_since(connection: sqlite3.Connection, chat_id: str, since: float) -> Iterator[ListedTurn]:
-    """Yield the turns of a chat that began since a time, the latest first."""
-    query = """
-        SELECT turn_id, key, at, ended IS NOT NULL, acted FROM turns
-        WHERE chat_id = ? AND at >= ? ORDER BY began DESC
-    """
-    for turn_id, key, at, has_ended, acted in connection.execute(query, (chat_id, since)):
-        yield ListedTurn(str(turn_id), str(key), float(at), bool(has_ended), bool(acted))
-
-
-def turns_of_key(connection: sqlite3.Connection, chat_id: str, key: str) -> list[str]:
-    """Return the turns of a chat with a key, in the order in which they began."""
-    query = "SELECT turn_id FROM turns WHERE chat_id = ? AND key = ? ORDER BY began"
-    return [str(turn_id) for (turn_id,) in connection.execute(query, (chat_id, key))]
+def turns_of_key(connection: sqlite3.Connection, chat_id: str, key: str, since: float = 0.0) -> list[str]:
+    """Return the turns of a chat with a key that began since a time, in the order in which they began."""
+    query = "SELECT turn_id FROM turns WHERE chat_id = ? AND key = ? AND at >= ? ORDER BY began"
+    return [str(turn_id) for (turn_id,) in connection.execute(query, (chat_id, key, since))]
 
 
 def has_acted_elsewhere(connection: sqlite3.Connection, chat_id: str, key: str) -> bool:

@@ -136,7 +136,7 @@ def test_a_map_into_a_file_sends_such_rows_again_until_somebody_could_be_asked(t
     path, approver = tmp_path / f"a.{suffix}", Approver(Approved())
     rows = path if suffix == "sqlite" else tmp_path / "a.parquet.sqlite"
     first = chat_of(drop_table, "drop_table").map_into(path, NAMES)
-    marked = read(rows, "SELECT row FROM undecided ORDER BY row")
+    marked = read(rows, "SELECT row FROM answers WHERE undecided ORDER BY row")
     again = chat_of(drop_table, "drop_table").map_into(path, NAMES, approver=approver)
     third = chat_of(drop_table, "drop_table").map_into(path, NAMES)
 
@@ -145,7 +145,7 @@ def test_a_map_into_a_file_sends_such_rows_again_until_somebody_could_be_asked(t
     assert approver.asked == ["drop_table"] * 2
     assert (again.answered, again.undecided, third.answered_before) == (2, 0, 2)
     assert read(rows, "SELECT value FROM answers ORDER BY row") == [("dropped a",), ("dropped b",)]
-    assert read(rows, "SELECT row FROM undecided") == []
+    assert read(rows, "SELECT row FROM answers WHERE undecided") == []
 
 
 def test_a_parquet_file_marks_such_rows(tmp_path: Path) -> None:
@@ -156,16 +156,6 @@ def test_a_parquet_file_marks_such_rows(tmp_path: Path) -> None:
 
     assert marked == [True, True]
     assert pd.read_parquet(path)["has_undecided_calls"].tolist() == [False, False]
-
-
-def test_a_file_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    chat_of(drop_table, "drop_table", approver=Approver(Approved())).map_into(path, NAMES)
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE undecided")
-    again = chat_of(drop_table, "drop_table").map_into(path, NAMES)
-
-    assert str(again) == "2 prompts, 2 answered before"
 
 
 def test_a_function_receives_which_answers_have_such_calls() -> None:

@@ -2,7 +2,6 @@
 
 answer_cache.py     the keys of prompts, and which turns of the journal answer them
 earlier_turns.py    what an earlier map has left of a prompt, and what is done with it
-lost_turns.py       what a map that was killed has left of prompts without an answer in the file
 turn_index.py       the turns of a map in the journal, by the keys of its prompts
 own_changes.py      inputs that calls of maps changed
 other_inputs.py     calls of earlier maps with other inputs

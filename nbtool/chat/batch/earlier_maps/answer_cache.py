@@ -107,11 +107,6 @@ class BatchKey:
         return ended and not unknown and not used & maybe.keys() and not has_undecided_calls(events)
 
 
-def hash_of_key(cell_id: str) -> str:
-    """Return the hash of the prompt in a key; empty for the id of a cell."""
-    return cell_id.removeprefix(CELL_ID_PREFIX).partition(":")[0] if cell_id.startswith(CELL_ID_PREFIX) else ""
-
-
 def prompt_hash(prompt: str | Message) -> str:
     """Return a hash of all that a prompt sends."""
     parts = [Text(prompt)] if isinstance(prompt, str) else prompt.parts

@@ -34,10 +34,13 @@ Versions = Sequence[Sequence[Event]]
 
 
 class TurnIndex:
-    """The keys of the prompts of a map, and where the journal has their turns; a temporary file counts the prompts."""
+    """The keys of the prompts of a map, and where the journal has their turns; a temporary file counts the prompts.
 
-    def __init__(self, key: BatchKey) -> None:
-        self._key = key
+    Only turns that began after `since` count, in seconds since the epoch.
+    """
+
+    def __init__(self, key: BatchKey, since: float = 0.0) -> None:
+        self._key, self._since = key, since
         self._lock = threading.Lock()
         self._table = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         for statement in (f"PRAGMA cache_size = -{CACHE_KIB}", "PRAGMA journal_mode = OFF", TABLE):
@@ -80,10 +83,10 @@ class TurnIndex:
 
     def _turn_ids(self, keys: Sequence[str]) -> dict[str, list[str]]:
         """Return the turns of each key that do not run here, in the order in which they began."""
-        running, chat_id = running_turn_ids(), self._key.chat_id
+        running, chat_id, since = running_turn_ids(), self._key.chat_id, self._since
 
         def read(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-            return [(key, turn_id) for key in keys for turn_id in turns_of_key(connection, chat_id, key)]
+            return [(key, turn_id) for key in keys for turn_id in turns_of_key(connection, chat_id, key, since)]
 
         turns: dict[str, list[str]] = {}
         for key, turn_id in dict.fromkeys(journal().read(read)):  # of a file that was left first, then in memory

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from nbtool.annotation_kinds import is_async
 from nbtool.argument_check import describe_value
-from nbtool.chat.batch.continued_file import ContinuedFile
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.sinks.columnar_export import FORMATS, check_writer, export_answers
 from nbtool.chat.batch.sinks.file_lock import check_place
@@ -71,7 +70,7 @@ class FunctionSink:
         """Do nothing."""
 
 
-class ColumnarSink(ContinuedFile):
+class ColumnarSink(SqliteSink):
     """Stores answers as `SqliteSink` does, in a file beside, and writes a Parquet or Arrow file when the map ends.
 
     Such a file cannot be read before its end is written, so that it cannot be continued after a process was killed;
@@ -79,8 +78,8 @@ class ColumnarSink(ContinuedFile):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).expanduser()
-        self._rows = SqliteSink(f"{self.path}.sqlite")
+        self._file = Path(path).expanduser()
+        super().__init__(f"{self._file}.sqlite")
         self._is_open = False
 
     def open(self, inputs: str) -> None:
@@ -90,44 +89,15 @@ class ColumnarSink(ContinuedFile):
             nbtool.errors.BadUsage: pyarrow is missing, there is such a file that no map is known to have written, or
                 as `SqliteSink.open`.
         """
-        check_writer(self.path)
-        check_place(self.path)
-        if self.path.exists() and not self._rows.path.exists():
+        check_writer(self._file)
+        check_place(self._file)
+        if self._file.exists() and not self.path.exists():
             raise BadUsage(
-                f"{self.path.name} is there without {self._rows.path.name}, from which a map that wrote it continues.",
+                f"{self._file.name} is there without {self.path.name}, from which a map that wrote it continues.",
                 fix="Choose another file, or delete this one if it is not needed.",
             )
-        self._rows.open(inputs)
+        super().open(inputs)
         self._is_open = True
-
-    @property
-    def interrupted_since(self) -> float | None:
-        """When the last map began if it was killed; None if it was not."""
-        return self._rows.interrupted_since
-
-    def end_recovery(self) -> None:
-        """Forget that a map was killed."""
-        self._rows.end_recovery()
-
-    def expect_recovery(self) -> None:
-        """Note that answers came which have no row."""
-        self._rows.expect_recovery()
-
-    def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
-        """Return those of the turns that have a row."""
-        return self._rows.known_turns(turn_ids)
-
-    def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
-        """Return the prompts whose row has no value yet; raises as `SqliteSink.unanswered`."""
-        return self._rows.unanswered(items)
-
-    def acted_turns(self, items: Sequence[PromptItem]) -> dict[int, str]:
-        """Return the turns of prompts of which a call had started, by their rows; empty where it is not known."""
-        return self._rows.acted_turns(items)
-
-    def write(self, answers: Sequence[Answer]) -> None:
-        """Store answers in the file beside; they are on the disk when this returns."""
-        self._rows.write(answers)
 
     def close(self) -> None:
         """Write the file, also of a map that ended early; idempotent.
@@ -135,15 +105,14 @@ class ColumnarSink(ContinuedFile):
         Raises:
             nbtool.errors.AnswersNotWritten: the disk is full, or broken; the answers are in the file beside.
         """
-        if not self._is_open:
-            return
-        self._is_open = False
+        is_open, self._is_open = self._is_open, False
         try:
-            goes_on = f"The answers are in {self._rows.path.name}; map again to write the file"
-            with explained_failure(self.path.name, goes_on):
-                export_answers(self._rows.rows(), self.path)
+            if is_open:
+                goes_on = f"The answers are in {self.path.name}; map again to write the file"
+                with explained_failure(self._file.name, goes_on):
+                    export_answers(self.rows(), self._file)
         finally:
-            self._rows.close()
+            super().close()
 
 
 def as_sink(sink: object) -> AnswerSink:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
-from nbtool.chat.batch.continued_file import ContinuedFile
 from nbtool.chat.batch.earlier_maps.answer_cache import prompt_hash
 from nbtool.chat.batch.prompts import PromptItem
 from nbtool.chat.batch.sinks.file_lock import SinkLock, check_place
@@ -27,43 +25,48 @@ APPLICATION_ID = 0x6E626D70
 """Marks the file as one of answers (https://www.sqlite.org/pragma.html#pragma_application_id)."""
 
 TABLES = (
-    "CREATE TABLE answers (row INTEGER PRIMARY KEY, prompt_hash TEXT NOT NULL, value TEXT, error TEXT, turn_id TEXT)",
-    "CREATE TABLE map (inputs TEXT NOT NULL)",
+    """
+    CREATE TABLE answers (
+        row INTEGER PRIMARY KEY, prompt_hash TEXT NOT NULL, value TEXT, error TEXT, turn_id TEXT,
+        undecided INTEGER NOT NULL, acted INTEGER NOT NULL
+    )
+    """,
+    "CREATE TABLE map (inputs TEXT NOT NULL, began REAL NOT NULL)",
 )
+"""`undecided`: in the turn of the answer a call was denied or withheld, by nobody's decision. `acted`: a call had
+started, and there is no answer to reuse, so the row is not sent from its beginning again. `began` is when the first map
+began that wrote the file, in seconds since the epoch."""
 
-ACTED = "CREATE TABLE IF NOT EXISTS acted (row INTEGER PRIMARY KEY)"
-"""The rows without an answer to reuse of which a call had started: they are not sent from their beginning again."""
+WRITE_ROW = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)"
 
-UNDECIDED = "CREATE TABLE IF NOT EXISTS undecided (row INTEGER PRIMARY KEY)"
-"""The rows with an answer in whose turn a call was denied or withheld, by nobody's decision."""
+ADD_REFUSAL = """
+    INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (row) DO UPDATE SET
+    error = CASE WHEN instr(error, 'repeat_calls') THEN error ELSE error || ' ' || excluded.error END,
+    undecided = excluded.undecided, acted = excluded.acted
+"""
+"""A row that was not sent again keeps why the earlier map did not answer it, before why it was not."""
 
-RUNNING = "CREATE TABLE IF NOT EXISTS running (began REAL NOT NULL)"
-"""When the map began that writes the file, in seconds since the epoch: a row that is there later is of a killed one."""
+CLOCK_SECONDS = 60.0
+"""Seconds by which the clock may have been set back since the first map."""
 
 BUSY_SECONDS = 30.0
 """Seconds to wait for another process that reads or writes the file."""
 
 
-class SqliteSink(ContinuedFile):
+class SqliteSink:
     """Stores answers in the table `answers` of an SQLite file, by `row` from 0.
 
     A text is stored as it is, any other value as JSON, and of a failed prompt the `error`. A map with the same file is
-    continued: rows with a value are not sent again, unless nobody could be asked about a call in their turn, or the
-    approver failed (table `undecided`). The turns of rows of which a call had started (table `acted`) go on from what
-    ran, or are refused where that is not known.
+    continued: rows with a value are not sent again, unless they are `undecided`: nobody could be asked about a call in
+    their turn, or the approver failed. The turns of rows that have `acted` go on from what ran, or are refused where
+    that is not known; `began` says from when on such turns are in the journal, once it is open.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser()
+        self.began = 0.0
         self._connection: sqlite3.Connection | None = None
         self._lock = SinkLock(self.path)
-        self._is_running = False
-        self._interrupted_since: float | None = None
-
-    @property
-    def interrupted_since(self) -> float | None:
-        """When the last map began if it was killed; None if it was not."""
-        return self._interrupted_since
 
     def open(self, inputs: str) -> None:
         """Open or create the file.
@@ -76,7 +79,6 @@ class SqliteSink(ContinuedFile):
         check_place(self.path)
         with explained_failure(self.path.name):
             self._open(inputs)
-            self._begin()
 
     def _open(self, inputs: str) -> None:
         self._lock.acquire()
@@ -84,11 +86,10 @@ class SqliteSink(ContinuedFile):
             self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
             with self._connection as connection:
                 connection.execute("BEGIN IMMEDIATE")
-                former = self._inputs(connection)
-                connection.execute(ACTED)
-                connection.execute(UNDECIDED)
-                if former is None:
-                    connection.execute("INSERT INTO map VALUES (?)", (inputs,))
+                if is_new := self._is_new(connection):
+                    connection.execute("INSERT INTO map VALUES (?, ?)", (inputs, time.time()))
+                former, began = connection.execute("SELECT inputs, began FROM map").fetchone()
+                self.began = began if is_new else began - CLOCK_SECONDS
         except sqlite3.Error as error:
             self.close()
             if is_full(error):
@@ -99,38 +100,13 @@ class SqliteSink(ContinuedFile):
         except BadUsage:
             self.close()
             raise
-        if former not in (None, inputs):
+        if former != inputs:
             self.close()
             raise BadUsage(
                 f"{self.path.name} has answers of a map with another model, tools, options or objects, or with some "
                 "that cannot be compared.",
                 fix="Choose another file, or use the former settings.",
             )
-
-    def _begin(self) -> None:
-        """Note that a map runs, and when the last one began if that was killed."""
-        with self._opened() as connection:
-            connection.execute(RUNNING)
-            (self._interrupted_since,) = connection.execute("SELECT min(began) FROM running").fetchone()
-            if self.interrupted_since is None:
-                connection.execute("INSERT INTO running VALUES (?)", (time.time(),))
-        self._is_running = True
-
-    def end_recovery(self) -> None:
-        """Forget that a map was killed, once all prompts have been looked at; a map that is stopped before keeps it."""
-        self._interrupted_since = None
-
-    def expect_recovery(self) -> None:
-        """Note that answers came which have no row: the next map looks for them in the journal, as after a kill."""
-        self._is_running = False
-
-    def known_turns(self, turn_ids: Sequence[str]) -> set[str]:
-        """Return those of the turns that have a row."""
-        connection = self._opened()
-        connection.execute("CREATE INDEX IF NOT EXISTS answers_by_turn ON answers (turn_id)")
-        marks = ",".join("?" * len(turn_ids))
-        query = f"SELECT turn_id FROM answers WHERE turn_id IN ({marks})"
-        return {turn_id for (turn_id,) in connection.execute(query, turn_ids)}
 
     def unanswered(self, items: Sequence[PromptItem]) -> Sequence[PromptItem]:
         """Return the prompts whose row has no value yet, or one although nobody could be asked about a call.
@@ -157,8 +133,7 @@ class SqliteSink(ContinuedFile):
     def _former(self, items: Sequence[PromptItem]) -> dict[int, tuple[str, str | None]]:
         """Return the hashes of the prompts that have a row, with the errors, by row."""
         query = (
-            "SELECT row, prompt_hash, CASE WHEN row IN (SELECT row FROM undecided) THEN '' ELSE error END "
-            "FROM answers WHERE row BETWEEN ? AND ?"
+            "SELECT row, prompt_hash, CASE WHEN undecided THEN '' ELSE error END FROM answers WHERE row BETWEEN ? AND ?"
         )
         rows = self._opened().execute(query, (items[0].index, items[-1].index))
         return {row: (answered, error) for row, answered, error in rows}
@@ -167,10 +142,7 @@ class SqliteSink(ContinuedFile):
         """Return the turns of prompts of which a call had started, by their rows; empty where it is not known."""
         if not items:
             return {}
-        query = (
-            "SELECT row, prompt_hash, coalesce(turn_id, '') FROM answers "
-            "WHERE row IN (SELECT row FROM acted) AND row BETWEEN ? AND ?"
-        )
+        query = "SELECT row, prompt_hash, coalesce(turn_id, '') FROM answers WHERE acted AND row BETWEEN ? AND ?"
         rows = self._opened().execute(query, (items[0].index, items[-1].index))
         found = {row: (hash_, turn_id) for row, hash_, turn_id in rows}
         turns = {}
@@ -183,8 +155,6 @@ class SqliteSink(ContinuedFile):
     def write(self, answers: Sequence[Answer]) -> None:
         """Store answers in one transaction, which is on the disk when this returns.
 
-        A row of a prompt that was not sent again keeps why the earlier map did not answer it, before why it was not.
-
         Raises:
             nbtool.errors.AnswersNotWritten: the disk is full, or broken; none of them is stored.
         """
@@ -192,47 +162,21 @@ class SqliteSink(ContinuedFile):
             self._write(answers)
 
     def _write(self, answers: Sequence[Answer]) -> None:
-        refused = [answer for answer in answers if isinstance(answer.error, NotRepeated)]
         with self._opened() as connection:
-            self._write_rows(connection, refused, "IGNORE")
-            addition = "UPDATE answers SET error = error || ' ' || ? WHERE row = ? AND instr(error, 'repeat_calls') = 0"
-            connection.executemany(addition, [(str(answer.error), answer.index) for answer in refused])
-            written = [answer for answer in answers if not isinstance(answer.error, NotRepeated)]
-            self._write_rows(connection, written, "REPLACE")
-            for table, is_in in (("acted", "has_acted"), ("undecided", "has_undecided_calls")):
-                connection.executemany(f"DELETE FROM {table} WHERE row = ?", [(answer.index,) for answer in answers])
-                those = [(answer.index,) for answer in answers if getattr(answer, is_in)]
-                connection.executemany(f"INSERT INTO {table} VALUES (?)", those)
-
-    def _write_rows(self, connection: sqlite3.Connection, answers: Sequence[Answer], on_conflict: str) -> None:
-        rows = [
-            (
-                answer.index,
-                prompt_hash(answer.prompt),
-                None if answer.error else _value_text(answer.value),
-                _error_text(answer.error) if answer.error else None,
-                answer.turn_id or None,
-            )
-            for answer in answers
-        ]
-        connection.executemany(f"INSERT OR {on_conflict} INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+            for answer in answers:
+                is_refused = isinstance(answer.error, NotRepeated)
+                connection.execute(ADD_REFUSAL if is_refused else WRITE_ROW, _row_of(answer))
 
     def close(self) -> None:
         """Close the file; idempotent."""
         if self._connection is not None:
-            if self._is_running and self.interrupted_since is None:
-                with suppress(sqlite3.Error), self._connection as connection:  # the next map looks for turns in vain
-                    connection.execute("DELETE FROM running")
             self._connection.close()
-            self._connection, self._is_running = None, False
+            self._connection = None
         self._lock.release()
 
     def rows(self) -> Iterator[Sequence[object]]:
-        """Yield all rows: `row`, `value`, `error`, `turn_id`, and whether it is in `undecided`, and in `acted`."""
-        query = (
-            "SELECT row, value, error, turn_id, row IN (SELECT row FROM undecided) AND error IS NULL, "
-            "row IN (SELECT row FROM acted) FROM answers ORDER BY row"
-        )
+        """Yield all rows: `row`, `value`, `error`, `turn_id`, whether it is undecided with an answer, and has acted."""
+        query = "SELECT row, value, error, turn_id, undecided AND error IS NULL, acted FROM answers ORDER BY row"
         for *fields, is_undecided, has_acted in self._opened().execute(query):
             yield (*fields, bool(is_undecided), bool(has_acted))
 
@@ -241,11 +185,11 @@ class SqliteSink(ContinuedFile):
             raise BadUsage("The sink is closed.", fix="Pass it to `chat.map_into`, which opens it.")
         return self._connection
 
-    def _inputs(self, connection: sqlite3.Connection) -> str | None:
-        """Return the inputs of the former answers; None for a file that is new."""
+    def _is_new(self, connection: sqlite3.Connection) -> bool:
+        """Whether the file is new, and has its tables now."""
         (application_id,) = connection.execute("PRAGMA application_id").fetchone()
         if application_id == APPLICATION_ID:
-            return str(connection.execute("SELECT inputs FROM map").fetchone()[0])
+            return False
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             raise BadUsage(
                 f"{self.path.name} is a database of something else.",
@@ -254,7 +198,19 @@ class SqliteSink(ContinuedFile):
         for table in TABLES:
             connection.execute(table)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        return None
+        return True
+
+
+def _row_of(answer: Answer) -> tuple[object, ...]:
+    return (
+        answer.index,
+        prompt_hash(answer.prompt),
+        None if answer.error else _value_text(answer.value),
+        _error_text(answer.error) if answer.error else None,
+        answer.turn_id or None,
+        answer.has_undecided_calls,
+        answer.has_acted,
+    )
 
 
 def _value_text(value: object) -> str:

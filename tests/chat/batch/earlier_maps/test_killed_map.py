@@ -35,12 +35,12 @@ class KilledSink(SqliteSink):
 
 # on a busy machine the disk may take longer than a turn waits for it
 Journal.__init__.__kwdefaults__["wait_seconds"] = 60
-kind, path, log = sys.argv[1:]
-chat = chat_of(log)
+kind, path, log, resume = sys.argv[1:]
+chat, options = chat_of(log), {"concurrency": 1, "resume": resume == "True"}
 if kind == "map":
-    chat.map(NAMES, concurrency=1)
+    chat.map(NAMES, **options)
 else:
-    chat.map_into(KilledSink(path) if kind == "unwritten" else path, NAMES, concurrency=1)
+    chat.map_into(KilledSink(path) if kind == "unwritten" else path, NAMES, **options)
 """
 
 
@@ -63,10 +63,10 @@ def chat_of(log: str) -> Chat:
     return Chat(wire=ScriptedWire([reply] * 40), tools=[pay])
 
 
-def kill_map(kind: str, path: Path, log: Path, *, at: str = "") -> None:
+def kill_map(kind: str, path: Path, log: Path, *, at: str = "", resume: bool = True) -> None:
     """Run a map in a process of its own that is killed: at a call, or when it writes its first answers."""
     ended = subprocess.run(
-        [sys.executable, "-c", SCRIPT, kind, str(path), str(log)],
+        [sys.executable, "-c", SCRIPT, kind, str(path), str(log), str(resume)],
         env={**os.environ, KILL_AT: at}, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3],
     )  # fmt: skip
     assert ended.returncode == -signal.SIGKILL, ended.stderr
@@ -134,6 +134,18 @@ def test_an_answer_that_was_not_written_is_taken_from_the_journal(tmp_path: Path
     assert read(path, "SELECT value FROM answers WHERE row = 0") == [("paid p0",)]
 
 
+@pytest.mark.promise("maps-once")
+@pytest.mark.parametrize(("kind", "at"), [("into", "p4"), ("unwritten", "")])
+def test_without_resume_a_file_is_continued_from_what_its_own_map_left(tmp_path: Path, kind: str, at: str) -> None:
+    path, log = tmp_path / "a.sqlite", tmp_path / "log"
+    kill_map(kind, path, log, at=at, resume=False)
+    totals = chat_of(str(log)).map_into(path, NAMES, resume=False)
+
+    assert sorted(log.read_text(encoding="utf-8").split()) == NAMES
+    assert totals.answered_before >= 1
+    assert read(path, "SELECT row FROM answers WHERE acted") == [(4,)] * (kind == "into")
+
+
 @pytest.mark.sampled(0)
 @pytest.mark.promise("maps-once")
 def test_a_map_that_is_killed_twice_finds_what_both_left(tmp_path: Path) -> None:
@@ -144,7 +156,7 @@ def test_a_map_that_is_killed_twice_finds_what_both_left(tmp_path: Path) -> None
     totals = chat_of(str(log)).map_into(path, NAMES)
 
     assert sorted(log.read_text(encoding="utf-8").split()) == NAMES
-    assert read(path, "SELECT row FROM acted ORDER BY row") == [(1,), (4,)]
+    assert read(path, "SELECT row FROM answers WHERE acted ORDER BY row") == [(1,), (4,)]
     assert totals.answered == 1
 
 

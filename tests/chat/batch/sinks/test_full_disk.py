@@ -58,7 +58,7 @@ class FullSink(SqliteSink):
     def _opened(self) -> sqlite3.Connection:
         connection = super()._opened()
         if not hasattr(self, "bound"):
-            self.bound = connection.execute("PRAGMA page_count").fetchone()[0] + 8
+            self.bound = connection.execute("PRAGMA page_count").fetchone()[0] + 4
             connection.execute(f"PRAGMA max_page_count = {self.bound}")
         return connection
 
