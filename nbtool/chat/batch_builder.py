@@ -13,7 +13,7 @@ from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
-from nbtool.chat.batch.remote import ChunkSource, HomeBudgets, HomeQuestions, HomeTurns, Sealed, find_engine
+from nbtool.chat.batch.remote import ChunkSource, HomeBudgets, HomeQuestions, HomeRates, HomeTurns, Sealed, find_engine
 from nbtool.chat.batch.sinks.answer_sink import as_sink
 from nbtool.chat.batch.sinks.sqlite_sink import SqliteSink
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
@@ -157,9 +157,9 @@ class _Batches:
         engine = find_engine(maker.plan.on)
         questions = HomeQuestions(engine, self._chat.approvals, approver) if approver else None
         budgets = HomeBudgets(maker.budgets, self._chat.approvals, approver) if maker.budgets else None
-        plugins, free_tools = self._chat.plugins, maker.free_tools
+        plugins, free_tools, rates = self._chat.plugins, maker.free_tools, HomeRates(maker.backoff)
         turns = HomeTurns(
-            engine, maker.read, questions=questions, budgets=budgets, plugins=plugins, free_tools=free_tools
+            engine, maker.read, rates, questions=questions, budgets=budgets, plugins=plugins, free_tools=free_tools
         )
         return ChunkSource(
             engine, maker.plan, description, answer_chunk, turns, lambda: maker.key.chat_id, free_tools=free_tools

@@ -93,7 +93,7 @@ class BatchMaker:
         if self.plan.tools is not None:
             own.tools = Toolset("chat", self.plan.tools)
         first = self._compose_first(as_=as_, options=options, settings=settings)
-        self._backoff = backoff or SharedBackoff(self.plan.per_minute, limiter=_find_limiter(own.model))
+        self.backoff = backoff or SharedBackoff(self.plan.per_minute, limiter=_find_limiter(own.model))
         self._inputs = own.inputs_of(first, {**chat.options, **(options or {})})
         if self.plan.executor:
             own.tools = Toolset("chat", [ExecutorTools(own.tools, self.plan.executor)])
@@ -178,7 +178,7 @@ class BatchMaker:
             release=claim.release,
             end_wait=self.record_own_changes,
         )
-        return Batch(prompts, driver, self.plan, self._backoff)
+        return Batch(prompts, driver, self.plan, self.backoff)
 
     def batch_of_keys(
         self,
@@ -214,7 +214,7 @@ class BatchMaker:
             is_part=True,
             receive=receive,
         )
-        return Batch(PromptSet([prompt for prompt, _ in prompts], list), driver, self.plan, self._backoff)
+        return Batch(PromptSet([prompt for prompt, _ in prompts], list), driver, self.plan, self.backoff)
 
     def _compose_first(self, **arguments: Any) -> Turn:
         """Return a turn that checks the settings; without a key here, workers may have one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,11 +21,11 @@ from nbtool.chat.batch.remote import (
     HomeWriter,
     PackedError,
     Sealed,
+    WorkerBackoff,
     WorkerLine,
     pack_error,
     unpack_versions,
 )
-from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.batch_maker import BatchMaker
 from nbtool.chat.chat_description import ReceivedChat, receive_chat
 from nbtool.chat.turn import Turn
@@ -33,14 +33,6 @@ from nbtool.errors import BadUsage, Cancelled, NbtoolError
 
 POLL_SECONDS = 0.5
 """Seconds between two looks at whether the batch was stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class _WorkerChat:
-    """A chat of this worker, which the chunks of its map share, with the delays of a busy provider."""
-
-    chat: ReceivedChat
-    backoff: SharedBackoff = field(default_factory=SharedBackoff)
 
 
 def answer_chunk(description: Sealed, sealed: Sealed, line: WorkerLine) -> PackedError | None:
@@ -84,12 +76,11 @@ class _ChunkRun:
         """Send the prompts, and wait for their ends."""
         if not self._chunk.prompts:
             return
-        worker_chat = _receive(description)
-        received, chunk = worker_chat.chat, self._chunk
+        received, chunk = _receive(description), self._chunk
         maker = BatchMaker(
             received.chat,
             approver=HomeApprover(self._link, received.uses_remembered) if received.is_asked else None,
-            backoff=worker_chat.backoff.for_chunk(chunk.per_minute),
+            backoff=WorkerBackoff(self._link),
             concurrency=chunk.concurrency,
             resume=False,
             progress=False,
@@ -144,9 +135,9 @@ class _ChunkRun:
 
 
 @lru_cache(maxsize=1)
-def _receive(description: Sealed) -> _WorkerChat:
+def _receive(description: Sealed) -> ReceivedChat:
     """Build the chat of a map once in each worker, which keeps it until the next map."""
-    return _WorkerChat(receive_chat(description))
+    return receive_chat(description)
 
 
 @contextmanager

@@ -404,8 +404,8 @@ class Chat(ChatBase):
         With `on`, a Dask client or a pool of processes, the turns run there, with a copy of the tools and objects, and
         with the key that each worker finds. The journal, the budgets and the `approver` are here: no call starts there
         before its start is written. If a worker of Dask is lost, its prompts are sent again, or go on from the results
-        of their calls, unless a call was running. Of `per_minute` each task has an equal share, so fewer requests are
-        sent while some have ended.
+        of their calls, unless a call was running. `per_minute` and the limits of the provider hold for all
+        workers together.
 
         With `batch="provider"` (OpenAI, Anthropic, Google) the provider answers within a day, mostly at half the price.
         A later map takes over a batch whose process has ended. Of `tokens` and `usd` each prompt takes an estimate

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from nbtool.chain.hooks import ReplyContext, RequestContext
 from nbtool.chain.request_size import text_size
-from nbtool.chat.batch.rate_limiter import Cost
 from nbtool.chat.batch.shared_backoff import MAX_WAIT_SECONDS, SharedBackoff
 from nbtool.errors import ConnectionFailed, ProviderError, RateLimited, ServerOverloaded, TimedOut, WireError
 from nbtool.wire.framing.provider_errors import is_out_of_credit
@@ -33,39 +32,37 @@ class PromptRetries:
         self._used = 0  # by earlier turns, for the reply that is waited for
         self._resent = 0  # in the present turn, for the same reply
         self._delay = 0.0
+        self._host = self._model = ""
         self._chars, self._number = 0, 0  # of the request that was sent last; 0 is one of another connection
-        self._cost: Cost | None = None
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Wait until the request may be sent."""
         seconds, self._delay = self._delay, 0.0
-        turn, limiter = request.turn, self._backoff.limiter
-        self._cost = None
-        if limiter.counts(turn.host, turn.model):
-            self._chars = text_size(request.prompt()) if limiter.counts_tokens else 0
-            self._cost = limiter.estimate(self._chars)
+        self._host, self._model = request.turn.host, request.turn.model
+        counts = self._backoff.counts_tokens(self._host, self._model)
+        self._chars = text_size(request.prompt()) if counts else 0
         await self._send(seconds)
 
     def on_after_request(self, reply: ReplyContext) -> None:
         """Allow the same number for the next reply, and learn what this one has used."""
         self._used = self._resent = 0
-        if self._cost and self._backoff.limiter.counts(reply.turn.host, reply.turn.model):
-            self._backoff.limiter.learn(self._chars, reply.reply.usage)
+        if self._number:
+            self._backoff.learn(reply.turn.host, reply.turn.model, self._chars, reply.reply.usage)
         self.end()
 
     def note_headers(self, host: str, model: str, headers: Mapping[str, str]) -> None:
-        """Read which limits the provider reports; those of another connection say nothing of this one."""
-        if self._number and self._backoff.limiter.counts(host, model):
-            self._backoff.limiter.report(self._number, parse_rate_limits(headers))
+        """Read which limits the provider reports."""
+        if self._number:
+            self._backoff.report(self._number, host, model, parse_rate_limits(headers))
 
     def end(self) -> None:
         """Note that no request is under way."""
-        self._backoff.limiter.release(self._number)
+        self._backoff.release(self._number)
         self._number = 0
 
     async def _send(self, seconds: float) -> None:
         self.end()
-        self._number = await self._backoff.wait(seconds, self._cost)
+        self._number = await self._backoff.wait(seconds, self._host, self._model, self._chars)
 
     def delay_after(self, error: WireError, attempt: int) -> float | None:
         """Return the seconds before a request is sent again; None if it is not: the other prompts wait all the same."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Self
+from collections.abc import Awaitable, Callable, Mapping
 
 from nbtool.chat.batch.rate_limiter import Cost, RateLimiter
 from nbtool.clock import monotonic
 from nbtool.errors import ConnectionFailed, NbtoolError, ProviderError, RateLimited, ServerOverloaded, TimedOut
+from nbtool.messages import Usage
+from nbtool.wire.framing.rate_limits import RateLimit, Unit
 from nbtool.wire.transport.retry import RetryPolicy
 
 MAX_WAIT_SECONDS = 600.0
@@ -43,15 +44,6 @@ class SharedBackoff:
         self._next = 0.0
         self._lock = asyncio.Lock()  # first come, first served
 
-    def for_chunk(self, per_minute: float | None) -> Self:
-        """Return a back-off with the same delays of a busy provider and a rate of its own, for one chunk on a worker.
-
-        Its first request waits too: the chunk before may have sent its last one just now, in another process.
-        """
-        other = type(self)(per_minute, limiter=self.limiter, delays=self._delays, clock=self._clock, sleep=self._sleep)
-        other._next = self._clock() + other._interval
-        return other
-
     @property
     def remaining(self) -> float:
         """Seconds until the provider is asked again, as far as is known."""
@@ -74,13 +66,14 @@ class SharedBackoff:
             self.pause(delay)
         return delay
 
-    async def wait(self, seconds: float = 0.0, cost: Cost | None = None) -> int:
+    async def wait(self, seconds: float = 0.0, host: str = "", model: str = "", chars: int = 0) -> int:
         """Wait so many seconds, and then until the next request may be sent; return its number at the limiter.
 
-        One without a `cost` is of another connection, and has none.
+        That is 0 for a request of another connection than that of the limiter: it has no cost.
         """
         if seconds > 0:
             await self._sleep(seconds)
+        cost = self.limiter.estimate(chars) if self.limiter.counts(host, model) else None
         async with self._lock:
             while (left := max(self._pause.until, self._next) - self._clock()) > 0 or (
                 cost and (left := min(self.limiter.delay(cost), LOOK_SECONDS)) > 0
@@ -88,6 +81,24 @@ class SharedBackoff:
                 await self._sleep(left)
             self._next = self._clock() + self._interval
             return self.limiter.admit(cost) if cost else 0
+
+    def counts_tokens(self, host: str, model: str) -> bool:
+        """Whether the characters of a request count: only then they are measured, which takes a while."""
+        return self.limiter.counts(host, model) and self.limiter.counts_tokens
+
+    def learn(self, host: str, model: str, chars: int, usage: Usage) -> None:
+        """Note what a request of so many characters has used."""
+        if self.limiter.counts(host, model):
+            self.limiter.learn(chars, usage)
+
+    def report(self, number: int, host: str, model: str, limits: Mapping[Unit, RateLimit]) -> None:
+        """Note which limits the answer to a request reports; those of another connection say nothing of this one."""
+        if self.limiter.counts(host, model):
+            self.limiter.report(number, limits)
+
+    def release(self, number: int) -> None:
+        """Note that a request has ended."""
+        self.limiter.release(number)
 
 
 def _concerns_all(error: NbtoolError) -> bool:

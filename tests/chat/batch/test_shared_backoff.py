@@ -140,20 +140,3 @@ def test_a_request_that_is_cancelled_while_it_waits_takes_no_place() -> None:
         return clock.now
 
     assert asyncio.run(run()) == 1_030
-
-
-def test_the_chunks_of_a_worker_share_its_delays_and_have_a_rate_each() -> None:
-    clock = BackoffClock()
-    of_worker = clock.backoff()
-    first, second = of_worker.for_chunk(2), of_worker.for_chunk(2)
-
-    assert sent_at(clock, first, second, first) == [30, 30, 60]
-    first.pause(100)
-    assert second.remaining == of_worker.remaining == 100
-
-
-def test_a_chunk_without_a_limit_does_not_wait() -> None:
-    clock = BackoffClock()
-    chunk = clock.backoff().for_chunk(None)
-
-    assert sent_at(clock, chunk, chunk) == [0, 0]

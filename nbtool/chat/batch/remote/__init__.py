@@ -14,6 +14,7 @@ home_questions.py   at home: ask what workers ask
 lost_worker.py      the errors of prompts whose worker was lost
 home_link.py        on a worker: the channel home; without it no call starts
 home_budgets.py     at home: the budgets that the turns of workers use
+shared_rates.py     both: when a request is sent, by the limits that all workers share
 home_meter.py       on a worker: ask home before a request whether they have room for it
 home_writer.py      on a worker: send the events of a turn home, and wait there before a call starts
 home_approver.py    on a worker: the approver that asks at home
@@ -35,6 +36,7 @@ from nbtool.chat.batch.remote.home_turns import HomeTurns
 from nbtool.chat.batch.remote.home_writer import HomeWriter
 from nbtool.chat.batch.remote.packed_error import PackedError, pack_error, unpack_versions
 from nbtool.chat.batch.remote.sealed import Sealed, seal
+from nbtool.chat.batch.remote.shared_rates import HomeRates, WorkerBackoff
 
 __all__ = [
     "Chunk",
@@ -45,10 +47,12 @@ __all__ = [
     "HomeLink",
     "HomeMeter",
     "HomeQuestions",
+    "HomeRates",
     "HomeTurns",
     "HomeWriter",
     "PackedError",
     "Sealed",
+    "WorkerBackoff",
     "WorkerLine",
     "find_engine",
     "pack_error",

@@ -13,15 +13,14 @@ from nbtool.chat.batch.prompts import PromptItem
 class Chunk:
     """Prompts with their keys, whose turns are journalled under `chat_id`.
 
-    `per_minute` is its share of the requests in any minute. `continued` are the events of turns that go on, as JSON, by
-    the keys of their prompts: for each its versions, the latest first.
+    `continued` are the events of turns that go on, as JSON, by the keys of their prompts: for each its versions, the
+    latest first.
     """
 
     chunk_id: str
     chat_id: str
     prompts: Sequence[tuple[PromptItem, str]] = field(repr=False)
     concurrency: int = 1
-    per_minute: float | None = None
     continued: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict, repr=False)
 
 

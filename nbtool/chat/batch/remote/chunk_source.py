@@ -1,7 +1,7 @@
 """At home: send the prompts of a batch to an engine in chunks, stop them, and say what is lost.
 
 Chunks keep a failure small: what a lost worker had not returned is one chunk, and of that only the prompts without an
-answer, which arrive one by one. A limit of requests per minute is divided among the chunks that may be under way.
+answer, which arrive one by one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ class ChunkSource:
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _shared: Any = None
     _concurrency: int = 1
-    _per_minute: float | None = None
 
     async def answer(self, prompts: Prompts, port: AnswerPort) -> None:
         """Send all prompts, a chunk at a time per slot; their answers are added as they arrive."""
@@ -96,9 +95,6 @@ class ChunkSource:
         """Divide the prompts among the slots of the engine; return how many chunks may be under way."""
         settings = self.settings
         slots = min(self.engine.count_slots() or settings.concurrency, settings.concurrency, len(prompts))
-        if settings.per_minute is not None:
-            slots = min(slots, settings.per_minute)
-            self._per_minute = settings.per_minute / max(1, slots)
         if slots:
             self._concurrency = max(1, settings.concurrency // slots)
             size = min(settings.chunk, -(-len(prompts) // slots))
@@ -114,7 +110,7 @@ class ChunkSource:
                 for prompt, _ in prompts:
                     port.add(_answer(prompt, error=reason))
             else:
-                await self._send(Chunk(new_id("chunk"), chat_id, prompts, self._concurrency, self._per_minute), port)
+                await self._send(Chunk(new_id("chunk"), chat_id, prompts, self._concurrency), port)
 
     async def _send(self, chunk: Chunk, port: AnswerPort) -> None:
         """Send one chunk, and answer or send again what came back without an answer."""
@@ -142,7 +138,7 @@ class ChunkSource:
     def _submit(self, chunk: Chunk) -> Future[PackedError | None]:
         bare = [(PromptItem(prompt.index, None, prompt.prompt), key) for prompt, key in chunk.prompts]
         continued = {key: pack_versions(self._continued[key]) for _, key in bare if key in self._continued}
-        sent = Chunk(chunk.chunk_id, chunk.chat_id, bare, chunk.concurrency, chunk.per_minute, continued)
+        sent = Chunk(chunk.chunk_id, chunk.chat_id, bare, chunk.concurrency, continued)
         sealed = seal({"chunk": sent}, {"chunk": "A prompt"})
         return self.engine.submit(self.function, self._shared, sealed, self.engine.line())
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pydantic_core import to_json
@@ -22,6 +23,7 @@ from nbtool.chat.batch.remote.home_link import NO_HOME
 from nbtool.chat.batch.remote.home_questions import NO_DECISION, HomeQuestions
 from nbtool.chat.batch.remote.lost_worker import lost_before_calls
 from nbtool.chat.batch.remote.packed_error import pack_error, unpack_error
+from nbtool.chat.batch.remote.shared_rates import HomeRates
 from nbtool.chat.batch.remote.worker_message import CLOSED, NO, STOP, YES, WorkerMessage, WorkerPlace, read_message
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
@@ -93,17 +95,18 @@ class HomeTurns:
     `read` returns the value of a turn. Calls of the `free_tools` have no effects, and start without being asked about.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who decides what
         self,
         engine: WorkerEngine,
         read: Callable[[Turn], Any],
+        rates: HomeRates,
         *,
         questions: HomeQuestions | None = None,
         budgets: HomeBudgets | None = None,
         plugins: Sequence[object] = (),
         free_tools: Collection[str] = (),
     ) -> None:
-        self._engine, self._read = engine, read
+        self._engine, self._read, self._rates = engine, read, rates
         self._questions, self._plugins, self._free_tools = questions, plugins, free_tools
         self._budgets = budgets
         self._tasks: set[asyncio.Task[None]] = set()
@@ -162,6 +165,7 @@ class HomeTurns:
         sent = self._chunks.pop(chunk_id, ())
         for sent_prompt in sent:
             self._end_turns(sent_prompt)
+            self._rates.end(sent_prompt.run)
         await self._settle()
         return [sent_prompt for sent_prompt in sent if not sent_prompt.is_answered]
 
@@ -170,9 +174,10 @@ class HomeTurns:
             await asyncio.wait(waits)
 
     def _cancel_asks(self) -> None:
-        """Ask nobody any more whether a budget is raised."""
+        """Ask nobody any more whether a budget is raised, and let no request wait."""
         for task in self._asks.values():
             task.cancel()
+        self._rates.end_all()
 
     def _take_all(self, messages: Sequence[WorkerMessage], place: WorkerPlace) -> None:
         for message in messages:
@@ -182,8 +187,10 @@ class HomeTurns:
         match message.kind:
             case "begin":
                 self._reply(place, message.asking, to_json(self._begin(message, place)).decode())
+            case "wait" | "rates":
+                self._take_rates(message, place)
             case "done":
-                self._places.pop(message.run, None)
+                self._end_run(message.run)
                 self._reply(place, message.asking, YES)
             case "ask" | "withdraw":
                 self._take_question(message, place)
@@ -211,10 +218,24 @@ class HomeTurns:
         given = [chunk for chunk in self._chunks[message.text] if not (chunk.is_answered or chunk.has_acted)]
         for sent_prompt in given:
             self._end_turns(sent_prompt)
-            self._places.pop(sent_prompt.run, None)
+            self._end_run(sent_prompt.run)
             sent_prompt.run = message.run
         self._places[message.run] = place
         return [sent_prompt.key for sent_prompt in given]
+
+    def _end_run(self, run: str) -> None:
+        """Send nothing more of a run."""
+        self._places.pop(run, None)
+        self._rates.end(run)
+
+    def _take_rates(self, message: WorkerMessage, place: WorkerPlace) -> None:
+        """Answer when a request may be sent: none of a run that was stopped or given up."""
+        if message.kind == "rates":
+            self._rates.note(message.run, message.text)
+        elif message.run in self._places and not self._is_stopped:
+            self._rates.ask(message.run, message.text, partial(self._reply, place, message.asking))
+        else:
+            self._reply(place, message.asking, NO)
 
     def _take_events(self, message: WorkerMessage, place: WorkerPlace) -> None:
         prompt = self._prompts.get(message.key)

@@ -5,6 +5,8 @@ event      what happened in a turn; with the result of a call it waits until tha
 may_start  the same, with the start of a call: it waits for the answer
 may_send   the same, before a request that a budget has to allow
 used       what requests of a turn used, or that it has ended
+wait       may a request be sent now; it waits until it may
+rates      what the answer to a request says of the limits of its provider
 answer     a prompt is at its end
 ask        a question to the approver; withdraw takes it back
 done       all messages of the run are sent
@@ -39,7 +41,9 @@ STOP = "stop"
 
 CLOSED = "closed"
 
-MessageKind = Literal["begin", "event", "may_start", "may_send", "used", "answer", "ask", "withdraw", "done"]
+MessageKind = Literal[
+    "begin", "event", "may_start", "may_send", "used", "wait", "rates", "answer", "ask", "withdraw", "done"
+]
 
 
 class WorkerPlace(NamedTuple):

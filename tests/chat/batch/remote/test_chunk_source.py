@@ -1,4 +1,4 @@
-"""How the limits of a map are divided among its chunks."""
+"""How many chunks of a map are under way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from nbtool.chat.batch import MapSettings
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.batch.remote import Chunk, ChunkSource, HomeTurns, Sealed, seal
+from nbtool.chat.batch.remote import Chunk, ChunkSource, HomeRates, HomeTurns, Sealed, seal
+from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.threads.caller_thread import CallerThread
 
 
@@ -64,15 +65,10 @@ class CountingEngine:
     loop: asyncio.AbstractEventLoop
 
 
-@pytest.mark.parametrize(
-    ("slots", "per_minute", "share", "most"),
-    [(4, 120, 30.0, 4), (4, None, None, 4), (4, 2, 1.0, 2), (64, 1, 1.0, 1), (0, 120, 15.0, 8)],
-)
-def test_chunks_under_way_have_equal_shares_of_the_limit_of_a_minute(
-    slots: int, per_minute: int | None, share: float | None, most: int
-) -> None:
+@pytest.mark.parametrize(("slots", "most"), [(4, 4), (64, 8), (0, 8)])
+def test_as_many_chunks_are_under_way_as_there_are_slots_up_to_the_concurrency(slots: int, most: int) -> None:
     engine, answers = CountingEngine(slots), list[Answer]()
-    settings = MapSettings(on=engine, per_minute=per_minute, chunk=1)
+    settings = MapSettings(on=engine, chunk=1)
 
     async def run() -> None:
         engine.loop = asyncio.get_running_loop()
@@ -81,7 +77,7 @@ def test_chunks_under_way_have_equal_shares_of_the_limit_of_a_minute(
             settings,
             seal({}, {}),
             list,
-            HomeTurns(engine, lambda turn: turn),  # type: ignore[arg-type]
+            HomeTurns(engine, lambda turn: turn, HomeRates(SharedBackoff())),  # type: ignore[arg-type]
             lambda: "chat",
         )
         prompts = [(PromptItem(index, None, f"p{index}"), f"k{index}") for index in range(12)]
@@ -89,6 +85,5 @@ def test_chunks_under_way_have_equal_shares_of_the_limit_of_a_minute(
 
     asyncio.run(run())
 
-    assert {chunk.per_minute for chunk in engine.chunks} == {share}
     assert len(answers) == len(engine.chunks) == 12
     assert engine.most <= most

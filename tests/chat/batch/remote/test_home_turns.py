@@ -11,7 +11,7 @@ import pytest
 
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.prompts import PromptItem
-from nbtool.chat.batch.remote import HomeTurns, pack_error
+from nbtool.chat.batch.remote import HomeRates, HomeTurns, pack_error
 from nbtool.chat.batch.remote.worker_message import (
     NO,
     STOP,
@@ -22,6 +22,7 @@ from nbtool.chat.batch.remote.worker_message import (
     pack_message,
     read_message,
 )
+from nbtool.chat.batch.shared_backoff import SharedBackoff
 from nbtool.chat.journal import journal
 from nbtool.errors import Cancelled, NbtoolError
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded, TurnStarted
@@ -41,7 +42,7 @@ class Home:
         self.replies: dict[str, str] = {}
         self.answers: list[Answer] = []
         self.changed = asyncio.Condition()
-        self.turns = HomeTurns(self, lambda turn: turn.text, free_tools=["ListVars"])  # type: ignore[arg-type]
+        self.turns = HomeTurns(self, lambda turn: turn.text, HomeRates(SharedBackoff()), free_tools=["ListVars"])  # type: ignore[arg-type]
         self.turns.open("map_1", AnswerPort(self.answers.append, lambda: None, lambda _: None, CallerThread()))
         self.turns.add_chunk("c1", [(PromptItem(n, None, f"p{n}"), f"k{n}") for n in (0, 1)])
         self.loop = asyncio.get_running_loop()

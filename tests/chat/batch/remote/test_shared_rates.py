@@ -1,0 +1,78 @@
+"""Limits of requests hold for all workers together: home says when each of them sends one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nbtool import Chat
+from nbtool.chat import batch_maker
+from nbtool.chat.batch.rate_limiter import RateLimiter
+from nbtool.chat.batch.shared_backoff import SharedBackoff
+from tests.chat.batch.sleeping_clock import SleepingClock
+from tests.chat.batch.test_rate_limits import CONCURRENCY, Quota
+from tests.contract.dialects import Answer
+from tests.contract.simulator import Provider, simulate
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SleepingClock:
+    """The clock of home, by which all delays are."""
+    clock = SleepingClock()
+
+    class Backoff(SharedBackoff):
+        def __init__(self, per_minute: float | None = None, *, limiter: RateLimiter | None = None) -> None:
+            own = RateLimiter(limiter.host, limiter.model, clock) if limiter else None
+            super().__init__(per_minute, limiter=own, clock=clock, sleep=clock.sleep)
+
+    monkeypatch.setattr(batch_maker, "SharedBackoff", Backoff)
+    return clock
+
+
+@pytest.fixture
+def model() -> Iterator[Provider]:
+    with simulate() as provider:
+        yield provider
+
+
+@pytest.fixture(params=["pool", "client"])
+def on(request: pytest.FixtureRequest) -> Any:
+    """Processes of this machine, or of a cluster of Dask."""
+    return request.getfixturevalue(request.param)
+
+
+def chat_of(model: Provider) -> Chat:
+    return Chat("tiny", wire="chat", base_url=model.url, api_key="key")
+
+
+PROMPTS = [f"prompt {number}" for number in range(60)]
+
+
+@pytest.mark.parametrize("quota", [(20, 1_000_000), (1_000_000, 1_500)], ids=["requests", "tokens"])
+def test_no_worker_sends_a_request_that_the_limits_of_the_provider_refuse_after_the_first_answers(
+    on: Any, clock: SleepingClock, model: Provider, quota: tuple[int, int]
+) -> None:
+    limits = Quota(clock, *quota)
+    model.always(limits.answer)
+    batch = chat_of(model).map(PROMPTS, on=on, send_key=True, concurrency=CONCURRENCY)
+
+    assert batch.errors == []
+    assert [number for number in limits.refused if number >= CONCURRENCY] == []
+    assert clock.now > 1_060  # else no limit was reached
+
+
+def test_all_workers_together_send_so_many_requests_a_minute(on: Any, clock: SleepingClock, model: Provider) -> None:
+    times: list[float] = []
+
+    def answer(_: Any) -> Answer:
+        times.append(clock.now)
+        return Answer("yes")
+
+    model.always(answer)
+    batch = chat_of(model).map(PROMPTS[:12], on=on, send_key=True, per_minute=30, chunk=1)
+
+    assert batch.errors == []
+    assert max(sum(begin <= at < begin + 60 for at in times) for begin in times) <= 31  # a request takes a moment
+    assert clock.now >= 1_000 + 11 * 2
