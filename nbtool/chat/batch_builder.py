@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,17 @@ from nbtool.chat.batch.answers import AnswerSource
 from nbtool.chat.batch.batch import Batch
 from nbtool.chat.batch.earlier_maps.turn_index import TurnIndex
 from nbtool.chat.batch.prompts import PromptItem, PromptSet, parse_prompts, stream_prompts
-from nbtool.chat.batch.remote import ChunkSource, HomeBudgets, HomeQuestions, HomeRates, HomeTurns, Sealed, find_engine
+from nbtool.chat.batch.remote import (
+    ChunkSource,
+    HomeBudgets,
+    HomeQuestions,
+    HomeRates,
+    HomeTurns,
+    MeteredPrices,
+    RecordedSource,
+    Sealed,
+    find_engine,
+)
 from nbtool.chat.batch.sinks.answer_sink import as_sink
 from nbtool.chat.batch.sinks.sqlite_sink import SqliteSink
 from nbtool.chat.batch.streamed_map import MapTotals, run_streamed_map
@@ -23,9 +33,11 @@ from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.chat_description import describe_chat
 from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.provider_batches import check_batch, make_provider_source
-from nbtool.errors import BadUsage
+from nbtool.errors import BadUsage, MissingKey
 from nbtool.ids import new_id
 from nbtool.map_progress import CONTINUE_FIX
+from nbtool.plugins.budget import Budget
+from nbtool.plugins.site_budget import is_limited, site_budget
 from nbtool.policy import site_policy
 
 UNPROTECTED = (
@@ -130,9 +142,6 @@ class _Batches:
         Raises:
             nbtool.errors.BadUsage: something of the chat cannot be sent to workers.
         """
-        site_policy().check_workers()
-        if self._chat.recorder.file is not None:
-            raise BadUsage("With on=, no turn is recorded or replayed.", fix="chat.record(None), or remove on=.")
         if self._chat.audit is not None:
             raise BadUsage(
                 "With on=, the audit file gets no calls of workers.", fix="chat.audit = None, or remove on=."
@@ -149,18 +158,29 @@ class _Batches:
                 "prices": dict(maker.plan.prices),
             },
             send_key=maker.plan.send_key,
-            is_metered=bool(maker.budgets),
+            metered=MeteredPrices.of(_budgets_of(maker)),
         )
 
-    def _source(self, description: Sealed) -> ChunkSource:
+    def _source(self, description: Sealed) -> AnswerSource:
         maker, approver = self.maker, self.maker.arguments["approver"]
         engine = find_engine(maker.plan.on)
         questions = HomeQuestions(engine, self._chat.approvals, approver) if approver else None
-        budgets = HomeBudgets(maker.budgets, self._chat.approvals, approver) if maker.budgets else None
+        budgets = HomeBudgets(limits, self._chat.approvals, approver) if (limits := _budgets_of(maker)) else None
         plugins, free_tools, rates = self._chat.plugins, maker.free_tools, HomeRates(maker.backoff)
         turns = HomeTurns(
             engine, maker.read, rates, questions=questions, budgets=budgets, plugins=plugins, free_tools=free_tools
         )
-        return ChunkSource(
+        source = ChunkSource(
             engine, maker.plan, description, answer_chunk, turns, lambda: maker.key.chat_id, free_tools=free_tools
         )
+        if self._chat.recorder.file is None and self._chat.recorder.mode_for(maker.settings.replay).value == "off":
+            return source
+        return RecordedSource(source, maker.prepare_recorded, maker.read)
+
+
+def _budgets_of(maker: BatchMaker) -> list[Budget]:
+    """Return the budgets that turns on workers use: those of the map and the chat, and the administrator's."""
+    limit = site_budget()
+    with suppress(MissingKey):  # the workers have a key, and ask another server than one in this process
+        limit = limit if is_limited(maker.chat.model.endpoint()) else None
+    return [*maker.budgets, *([limit] if limit else [])]

@@ -34,9 +34,10 @@ from nbtool.chat.journal import journal
 from nbtool.chat.map_chats import note_map
 from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import as_message
+from nbtool.chat.recording.recorder import TurnRecorder
 from nbtool.chat.rerun.operations import Resume
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn_composition import capture_request, compose_turn
+from nbtool.chat.turn_composition import capture_request, compose_turn, turn_options
 from nbtool.chat.turn_settings import TurnSettings
 from nbtool.clock import monotonic
 from nbtool.errors import BadUsage, JournalError, MissingKey
@@ -157,6 +158,17 @@ class BatchMaker:
             turn.answer.retries = 0
         self._results.begin(turn, fork.variables)
         return turn
+
+    def prepare_recorded(
+        self, prompt_item: PromptItem, key: str, caller_thread: CallerThread
+    ) -> tuple[Turn, TurnRecorder]:
+        """Return the turn of a prompt as it runs here, and what looks it up in the recording of the chat."""
+        fork = self.chat.fork(chat_id=self.chat.chat_id)
+        retries = PromptRetries(self.backoff, self.plan.retries)
+        turn = self._compose(fork, prompt_item, key, caller_thread, (), [*fork.plugins, retries])
+        endpoint = fork.recorder.endpoint(fork.model, self.settings.replay, retries)
+        inputs = fork.inputs_of(turn, turn_options(fork, endpoint, self.arguments["options"]))
+        return turn, fork.recorder.start(inputs, self.settings.replay, endpoint)
 
     def batch(
         self, prompts: PromptSet, source: AnswerSource | None = None, acted_turns: Mapping[int, str] = EMPTY

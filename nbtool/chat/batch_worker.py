@@ -19,6 +19,7 @@ from nbtool.chat.batch.remote import (
     HomeLink,
     HomeMeter,
     HomeWriter,
+    MeteredPrices,
     PackedError,
     Sealed,
     WorkerBackoff,
@@ -69,7 +70,7 @@ class _ChunkRun:
         self._writers: dict[str, HomeWriter] = {}
         self._keys = {prompt.index: key for prompt, key in chunk.prompts}
         self._free_tools: frozenset[str] = frozenset()
-        self._is_metered = False
+        self._metered: MeteredPrices | None = None
         self._batch: Batch | None = None
 
     def run(self, description: Sealed) -> None:
@@ -87,7 +88,7 @@ class _ChunkRun:
             **received.arguments,
         )
         maker.chat.make_writer = self._make_writer
-        self._free_tools, self._is_metered = maker.free_tools, received.is_metered
+        self._free_tools, self._metered = maker.free_tools, received.metered
         continued = {key: unpack_versions(versions) for key, versions in chunk.continued.items()}
         versions = [version.of(version.function) for version in received.versions]
         try:
@@ -110,7 +111,7 @@ class _ChunkRun:
         key = self._keys[prompt_item.index]
         return [
             self._checks[key],
-            *([HomeMeter(self._link, key, lambda: self._writers[key])] if self._is_metered else []),
+            *([HomeMeter(self._link, key, lambda: self._writers[key], self._metered)] if self._metered else []),
         ]
 
     def _make_writer(self, turn: Turn) -> HomeWriter:

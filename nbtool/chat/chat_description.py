@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.chat.batch.remote import Sealed, seal
+from nbtool.chat.batch.remote import MeteredPrices, Sealed, seal
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.model import Model
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import new_id
 from nbtool.plugins.budget import Budget, GivenPrices
+from nbtool.policy import apply_sent_files, site_policy
 from nbtool.secret import Secret
 from nbtool.tools.approval import Policy
 from nbtool.tools.execution.worker_version import WorkerVersion
@@ -47,7 +48,7 @@ class ReceivedChat:
 
     `versions` are its functions that the worker has in modules of its own. If it `is_asked`, somebody at home decides
     what its gates ask, unless an approval is remembered here and the approver at home `uses_remembered` ones. If it
-    `is_metered`, home is asked before each request.
+    is `metered`, home is asked before each request, and told the prices that the budgets there need.
     """
 
     chat: ChatBase
@@ -55,16 +56,22 @@ class ReceivedChat:
     versions: Sequence[WorkerVersion] = ()
     is_asked: bool = False
     uses_remembered: bool = True
-    is_metered: bool = False
+    metered: MeteredPrices | None = None
 
 
 def describe_chat(
-    chat: ChatBase, tools: Toolset, arguments: Mapping[str, Any], *, send_key: bool, is_metered: bool = False
+    chat: ChatBase,
+    tools: Toolset,
+    arguments: Mapping[str, Any],
+    *,
+    send_key: bool,
+    metered: MeteredPrices | None = None,
 ) -> Sealed:
-    """Return the description of a chat, with the tools and arguments of its map; if it `is_metered`, budgets stay here.
+    """Return the description of a chat, with the tools and arguments of its map; if it is `metered`, budgets stay here.
 
     Raises:
         BadUsage: it has a literal key without `send_key`, or a part that cannot be sent.
+        PolicyUnreadable: the administrator's policy cannot be read.
     """
     _check_key(chat.model, send_key=send_key)
     _check_sendable(tools)
@@ -72,12 +79,13 @@ def describe_chat(
     approver = given.pop("approver")  # stays: what is asked comes home
     described = {
         "map_id": new_id("map"),  # so that what a worker remembers of one map's approvals does not answer in the next
+        "policy": site_policy().files_for_workers(),
         "model": _describe_model(chat.model),
         "tools": tools,
         "exposed": {entry.name: chat.variables.value(entry.name) for entry in chat.exposed_variables()},
         "readable": [entry.name for entry in chat.exposed_variables() if entry.is_readable],
         "plugins": [sent for plugin in chat.plugins if (sent := _sent_plugin(plugin))],
-        "is_metered": is_metered,
+        "metered": metered,
         "options": dict(chat.options),
         "call_texts": dict(chat.call_texts),
         "result_bytes": chat.variables.max_bytes,
@@ -101,6 +109,7 @@ def receive_chat(sealed: Sealed) -> ReceivedChat:
         BadUsage: the worker has another version of a function of the chat.
     """
     sent = sealed.open()
+    apply_sent_files(sent["policy"])
     for label, version in sent["versions"]:
         if version.find_here() is None:
             raise BadUsage(
@@ -128,7 +137,7 @@ def receive_chat(sealed: Sealed) -> ReceivedChat:
     )
     arguments = {**sent["arguments"], **{name: sent[name] for name in ("as_", "settings")}}
     versions = [version for _, version in sent["versions"]]
-    return ReceivedChat(chat, arguments, versions, sent["is_asked"], sent["uses_remembered"], sent["is_metered"])
+    return ReceivedChat(chat, arguments, versions, sent["is_asked"], sent["uses_remembered"], sent["metered"])
 
 
 def _sent_plugin(plugin: object) -> object | None:

@@ -110,7 +110,7 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
         model_name = chat.recorder.model_name(chat.model, chosen.replay)
         retries = next((plugin for plugin in chat.plugins if isinstance(plugin, Retries)), None)  # of a map
         endpoint = chat.recorder.endpoint(chat.model, chosen.replay, retries)
-    combined = _options(chat, endpoint, options)
+    combined = turn_options(chat, endpoint, options)
     run = TurnRun(chat, replace_endpoint(endpoint) if replace_endpoint else endpoint, combined, chosen, plan)
     check_agent_turn(endpoint, chosen.operation, run.options)
     if (
@@ -154,7 +154,7 @@ def capture_request(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> 
             fix='Choose a model, for example `-m openai` or `Chat("openai")`.',
         )
     preview = PreviewEndpoint(endpoint)
-    options = _options(chat, endpoint, kwargs.get("options"))
+    options = turn_options(chat, endpoint, kwargs.get("options"))
     run = TurnRun(chat, preview, options, kwargs.get("settings") or TurnSettings())
     plan = run.place()
     if plan.carry_over.runs_calls:
@@ -171,7 +171,7 @@ def capture_request(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> 
     return capture()
 
 
-def _options(chat: ChatBase, endpoint: Endpoint, own: Mapping[str, Any] | None) -> dict[str, Any]:
+def turn_options(chat: ChatBase, endpoint: Endpoint, own: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the options of a turn, with the tools of the provider that its settings name: plugins see them too."""
     tools = endpoint.native.provider_tools if isinstance(endpoint, AdaptiveEndpoint) else None
     return dict(with_provider_tools(combine_options(chat.options, own or {}), tools))

@@ -5,6 +5,6 @@ Every rule is enforced at the one place that nothing can go around: where an add
 value becomes text for a model, a server starts. `python -m nbtool.policy FILE` checks a file and says what it means.
 """
 
-from nbtool.policy.site import SitePolicy, register_own_server, site_policy
+from nbtool.policy.site import SitePolicy, apply_sent_files, register_own_server, site_policy
 
-__all__ = ["SitePolicy", "register_own_server", "site_policy"]
+__all__ = ["SitePolicy", "apply_sent_files", "register_own_server", "site_policy"]

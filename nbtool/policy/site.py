@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,9 @@ BY_REFERENCE = (
 """What a person can do with an object whose values may not be sent."""
 
 _own_servers: set[tuple[str, str, int]] = set()
+
+_sent_files: list[PolicyFile] = []
+"""Of processes whose turns this one runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +179,9 @@ class SitePolicy:
             if not file.rules.serve.allowed:
                 raise PolicyRefused(f"The policy {file.path} does not allow `%chat serve`.")
 
-    def check_workers(self) -> None:
-        """Check that turns may run in processes that do not know this policy; raises as `check_model_url`."""
-        for file in self.readable_files():
-            raise PolicyRefused(
-                f"The policy {file.path} applies to this process, so no turns are sent to workers.", fix="Remove on=."
-            )
+    def files_for_workers(self) -> tuple[PolicyFile, ...]:
+        """Return the files for workers that run turns of this process, which counts their budget; raises likewise."""
+        return tuple(map(_without_budget, self.readable_files()))
 
     def budget(self, kind: Literal["usd", "tokens"]) -> tuple[float, str] | None:
         """Return the most that this kernel may spend, and the file that says so; None is no limit."""
@@ -232,7 +232,25 @@ _PROXY_PORTS = {"http": 80, "https": 443}
 @cache
 def site_policy() -> SitePolicy:
     """Return the policy of this process; empty if there is none."""
+    own = read_own_policy()
+    return SitePolicy((*own.files, *_sent_files), own.problem)
+
+
+@cache
+def read_own_policy() -> SitePolicy:
+    """Return the policy that this process reads by itself, once."""
     return SitePolicy.read(_NAMED_FILE)
+
+
+def apply_sent_files(files: Iterable[PolicyFile]) -> None:
+    """Apply the policy of a process whose turns this worker runs beside its own, until this process ends."""
+    known = [*map(_without_budget, read_own_policy().files), *_sent_files]
+    _sent_files.extend(file for file in files if file not in known)
+    site_policy.cache_clear()
+
+
+def _without_budget(file: PolicyFile) -> PolicyFile:
+    return replace(file, rules=file.rules.model_copy(update={"budget": type(file.rules.budget)()}))
 
 
 def register_own_server(url: str) -> None:

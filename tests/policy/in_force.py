@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.policy.site import SitePolicy, site_policy
+from nbtool.policy.site import SitePolicy, read_own_policy, site_policy
 
 
 @contextmanager
@@ -19,6 +19,11 @@ def policy_in_force(folder: Path, text: str, *, is_named: bool = True) -> Iterat
     policy = SitePolicy.read(str(path)) if is_named else SitePolicy.read(system=path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SitePolicy, "read", lambda *_: policy)
-        site_policy.cache_clear()
+        _read_again()
         yield path
+    _read_again()
+
+
+def _read_again() -> None:
+    read_own_policy.cache_clear()
     site_policy.cache_clear()

@@ -155,7 +155,8 @@ def _recorded_call(record: Call, variables: Variables, redactor: Redactor, inner
             value = variables.value(record.reference)
         except UnknownReference:
             value = None if is_changed else record.result
-    if not record.is_unreadable and is_json_value(value) and redactor.is_unchanged(value):
+    is_known = value is not None or not record.reference or is_changed  # not that of a turn on a worker
+    if is_known and not record.is_unreadable and is_json_value(value) and redactor.is_unchanged(value):
         return RecordedCall(False, True, value, record.arguments_reference, edited)
     reruns = bool(record.reference) and not is_changed and record.call_id not in inner
     return RecordedCall(reruns, arguments_reference=record.arguments_reference, edited=edited)

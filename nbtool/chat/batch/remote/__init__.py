@@ -8,6 +8,7 @@ chunk.py            one task: some prompts, and how many of them run at a time
 worker_message.py   what workers say
 packed_error.py     errors and earlier turns on their way
 chunk_source.py     at home: send chunks, stop, say what is lost
+recorded_source.py  at home: replay what a recording has, and add the other turns to it
 home_turns.py       at home: write what workers say to the journal, and say what may start
 asked_question.py   a question on its way home, and its decision on the way back
 home_questions.py   at home: ask what workers ask
@@ -28,13 +29,14 @@ from nbtool.chat.batch.remote.chunk import Chunk
 from nbtool.chat.batch.remote.chunk_source import ChunkSource
 from nbtool.chat.batch.remote.engine import WorkerLine, find_engine
 from nbtool.chat.batch.remote.home_approver import HomeApprover
-from nbtool.chat.batch.remote.home_budgets import HomeBudgets
+from nbtool.chat.batch.remote.home_budgets import HomeBudgets, MeteredPrices
 from nbtool.chat.batch.remote.home_link import HomeCheck, HomeLink
 from nbtool.chat.batch.remote.home_meter import HomeMeter
 from nbtool.chat.batch.remote.home_questions import HomeQuestions
 from nbtool.chat.batch.remote.home_turns import HomeTurns
 from nbtool.chat.batch.remote.home_writer import HomeWriter
 from nbtool.chat.batch.remote.packed_error import PackedError, pack_error, unpack_versions
+from nbtool.chat.batch.remote.recorded_source import RecordedSource
 from nbtool.chat.batch.remote.sealed import Sealed, seal
 from nbtool.chat.batch.remote.shared_rates import HomeRates, WorkerBackoff
 
@@ -50,7 +52,9 @@ __all__ = [
     "HomeRates",
     "HomeTurns",
     "HomeWriter",
+    "MeteredPrices",
     "PackedError",
+    "RecordedSource",
     "Sealed",
     "WorkerBackoff",
     "WorkerLine",

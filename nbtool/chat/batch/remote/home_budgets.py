@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.hooks import TurnContext
@@ -28,21 +28,40 @@ if TYPE_CHECKING:
 
 MILLION = 1_000_000
 
+Rates = tuple[float, float]
+"""Dollars per million tokens of input, and of output."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredPrices:
+    """Which prices of a model budgets need to be told: any that is known, or one that no user sets."""
+
+    needs_price: bool = False
+    needs_listed_price: bool = False
+
+    @classmethod
+    def of(cls, budgets: Sequence[Budget]) -> Self | None:
+        """Return what these budgets need; None without one."""
+        if not budgets:
+            return None
+        is_listed = any(getattr(budget, "needs_listed_price", False) for budget in budgets)
+        return cls(any(budget.needs_price for budget in budgets), is_listed)
+
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """What a budget asks of a request: its characters and its model, and its dollars per million tokens, if known."""
+    """What a budget asks of a request: its characters, its model, and its dollars per million tokens, if known.
+
+    The `listed_rates` are those of the price lists of its host, which no setting of the user changes.
+    """
 
     size: int
     model: str
+    host: str = ""
     provider: str = ""
     abilities: list[str] = field(default_factory=list)
-    rates: tuple[float, float] | None = None
-
-    def estimate(self, usage: Usage) -> float:
-        """Return what so many tokens cost."""
-        input_rate, output_rate = self.rates or (0.0, 0.0)
-        return (usage.input_tokens * input_rate + usage.output_tokens * output_rate) / MILLION
+    rates: Rates | None = None
+    listed_rates: Rates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +99,8 @@ class HomeBudgets:
         turn = self._turns.get(turn_id) or self._begin(turn_id, request, emit)
         async with turn.lock:
             turn.context.abilities = frozenset(request.abilities)
-            turn.context.meter.estimate_of = request.estimate if request.rates else None
+            turn.context.meter.estimate_of = _cost_function(request.rates)
+            turn.context.meter.listed_price_of = _cost_function(request.listed_rates)
             try:
                 for budget in self.budgets:
                     await budget.reserve(turn.context, request.size)
@@ -119,11 +139,19 @@ class HomeBudgets:
             caller_thread=self.caller_thread,
         )
         context = TurnContext(turn_id, user(""), (), limits, emit, CancelSignal(), Meter(limits), approvals=service)
-        context.model, context.provider = request.model, request.provider
+        context.model, context.host, context.provider = request.model, request.host, request.provider
         for budget in self.budgets:
             budget.on_turn_start(context)
         self._turns[turn_id] = turn = _MeteredTurn(context)
         return turn
+
+
+def _cost_function(rates: Rates | None) -> Callable[[Usage], float] | None:
+    """Return what computes the cost of tokens at these rates."""
+    if rates is None:
+        return None
+    input_rate, output_rate = rates
+    return lambda usage: (usage.input_tokens * input_rate + usage.output_tokens * output_rate) / MILLION
 
 
 @cache

@@ -11,7 +11,7 @@ from pydantic_core import from_json, to_json
 
 from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.request_size import text_size
-from nbtool.chat.batch.remote.home_budgets import MILLION, SentRequest, UsedTokens
+from nbtool.chat.batch.remote.home_budgets import MILLION, MeteredPrices, Rates, SentRequest, UsedTokens
 from nbtool.chat.batch.remote.home_link import HomeLink
 from nbtool.chat.batch.remote.home_writer import HomeWriter
 from nbtool.chat.batch.remote.packed_error import PackedError, unpack_error
@@ -30,8 +30,9 @@ class HomeMeter:
     hook_seconds: ClassVar[float | None] = None  # home may wait for a person
     runs_on_loop: ClassVar[bool] = True
 
-    def __init__(self, link: HomeLink, key: str, find_writer: Callable[[], HomeWriter]) -> None:
+    def __init__(self, link: HomeLink, key: str, find_writer: Callable[[], HomeWriter], metered: MeteredPrices) -> None:
         self._link, self._key, self._find_writer = link, key, find_writer
+        self.needs_price, self.needs_listed_price = metered.needs_price, metered.needs_listed_price
 
     def on_turn_start(self, turn: TurnContext) -> Cleanup:
         """Tell at its end what a turn has used, whatever its status."""
@@ -45,8 +46,16 @@ class HomeMeter:
             Cancelled: home is gone.
         """
         turn, writer = request.turn, self._find_writer()
-        abilities = sorted(turn.abilities)
-        sent = SentRequest(text_size(request.prompt()), turn.model, turn.provider, abilities, _rates_of(turn))
+        meter = turn.meter
+        sent = SentRequest(
+            text_size(request.prompt()),
+            turn.model,
+            turn.host,
+            turn.provider,
+            sorted(turn.abilities),
+            _rates_of(meter.price_of or meter.estimate_of),
+            _rates_of(meter.listed_price_of),
+        )
         text = to_json(sent).decode()
         asked = self._link.ask("may_send", key=self._key, turn_id=turn.turn_id, text=text, events=writer.take())
         if answer := await asyncio.wrap_future(asked):
@@ -63,7 +72,7 @@ class HomeMeter:
         self._link.tell("used", key=self._key, turn_id=turn.turn_id, text=to_json(used).decode())
 
 
-def _rates_of(turn: TurnContext) -> tuple[float, float] | None:
+def _rates_of(cost_of: Callable[[Usage], float | None] | None) -> Rates | None:
     """Return what a million tokens of input and of output cost, as far as this worker knows."""
-    cost_of = turn.meter.price_of or turn.meter.estimate_of
-    return (cost_of(Usage(MILLION, 0)), cost_of(Usage(0, MILLION))) if cost_of else None
+    input_rate, output_rate = (cost_of(Usage(MILLION, 0)), cost_of(Usage(0, MILLION))) if cost_of else (None, None)
+    return None if input_rate is None or output_rate is None else (input_rate, output_rate)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbtool import tool
+from nbtool import Chat, tool
 from nbtool.chain.hooks import ReplyContext
 from nbtool.messages import ToolCall
 from nbtool.tools.approval import Approved, Decision, Question
@@ -103,3 +103,15 @@ def ask_for(call: ToolCall) -> Sequence[Step]:
     """Return the steps of a reply that asks for a call."""
     delta = {"index": 0, "id": "call_0", "function": {"name": call.name, "arguments": call.arguments}}
     return [head(), event({"choices": [{"delta": {"tool_calls": [delta]}}]}), finish("tool_calls"), DONE]
+
+
+@tool(run="auto")
+def send_elsewhere(url: str) -> str:
+    """Send a prompt to another server."""
+    return Chat("tiny", base_url=url, api_key="key").send("hi").text
+
+
+@tool(run="auto")
+def numbers(n: int) -> list[int]:
+    """Return many numbers."""
+    return list(range(1_000 * n))

@@ -18,13 +18,12 @@ from nbtool.chat import batch_worker
 from nbtool.chat.batch.remote import pack_error, seal
 from nbtool.chat.batch.remote.packed_error import unpack_error
 from nbtool.chat.chat_description import receive_chat
-from nbtool.errors import BadUsage, EnvFileNotAllowed, NbtoolError, PolicyRefused, RateLimited, WorkerLost
+from nbtool.errors import BadUsage, EnvFileNotAllowed, NbtoolError, RateLimited, WorkerLost
 from nbtool.secret import Secret
 from nbtool.testing import ScriptedWire
 from tests.chaos import Received, serve_by
 from tests.chat.batch.remote.far_tools import say, where
 from tests.chat.batch.test_streamed_map import rows_of
-from tests.policy.in_force import policy_in_force
 
 KEY = "sk-0123456789abcdef"
 
@@ -202,14 +201,6 @@ def test_another_object_is_no_engine(on: Any, message: str) -> None:
 def test_settings_have_limits(spy: Spy, name: str, value: int) -> None:
     with pytest.raises(BadUsage, match=f"{name}={value}: expected 1 to"):
         Chat("tiny", base_url="http://127.0.0.1:9").map(["a"], on=spy, **{name: value})
-
-
-def test_a_recording_and_a_policy_keep_turns_here(spy: Spy, tmp_path: Path) -> None:
-    chat = Chat("tiny", base_url="http://127.0.0.1:9")
-    with policy_in_force(tmp_path, "[journal]\ndays = 30\n"), pytest.raises(PolicyRefused, match="no turns are sent"):
-        chat.map(["a"], on=spy)
-    chat.record(tmp_path / "turns.nbtool.json")
-    refused("no turn is recorded or replayed", spy, chat)
 
 
 def test_an_engine_that_takes_no_task_is_one_clear_line_and_nothing_is_sent(tmp_path: Path) -> None:
