@@ -120,8 +120,8 @@ sdks: build/.nbtool ## compare the dialects with the types of the providers' new
 	$(BIN)/pytest tests/providers/test_sdk_unions.py -m nightly
 gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Portkey (installed on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
-acp-agents: build/acp-agents/.installed ## test an agent in a cell with Claude Code itself, with a double of its model (installed on first use, 400 MB)
-	$(BIN)/pytest tests/wire/agents/test_real_claude.py -m nightly
+acp-agents: build/acp-agents/.installed install-chromium ## test an agent in a cell with Claude Code itself, with a double of its model, and what Codex offers its own (installed on first use, 800 MB)
+	$(BIN)/pytest tests/wire/agents/test_real_claude.py tests/wire/agents/test_real_codex.py tests/browser/test_agents.py -m nightly
 mcp-clients: build/mcp-clients/.installed install-chromium ## test a served notebook with clients of others (installed on first use)
 	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/browser/test_served.py -m nightly
 mcp-servers: build/mcp-servers/.installed ## test with servers that are made with the TypeScript SDKs and with fastmcp (installed on first use)

@@ -217,12 +217,13 @@ def format_plan(update: Json) -> str:
     return "\n".join(["Plan:", *lines, *more, ""]) if lines else ""
 
 
-def describe_tool_call(call: Json) -> str:
-    """Return a tool call of an agent in one line: its kind, its title, and the files that it names."""
-    kind, title = one_line(call.get("kind") or "tool", 30), one_line(call.get("title") or "without a title", 200)
+def describe_tool_call(call: Json, names: Iterable[object] = ()) -> str:
+    """Return a tool call of an agent in one line: its tool's name or kind, its title, and the files that it names."""
+    title = one_line(call.get("title") or "without a title", 200)
+    name = one_line(next(iter(names), None) or call.get("kind") or "tool", 30)
     paths = [item.get("path") for item in (*_objects(call.get("locations")), *_objects(call.get("content")))]
     named = ", ".join(dict.fromkeys(one_line(path, 100) for path in paths if path))
-    return f"{kind}: {title}{f' ({named})' if named else ''}"
+    return f"{name}: {title}{f' ({named})' if named else ''}"
 
 
 def describe_diffs(call: Json) -> str:

@@ -101,7 +101,17 @@ PROFILES = {
         tool_names=_tool_names_of_claude,
         tool_prefix=f"mcp__{SERVER_NAME}__",
         server_of_question=_server_of_claude,
-        session_options={"claudeCode": {"options": {"tools": [], "settingSources": [], "strictMcpConfig": True}}},
+        session_options={
+            "claudeCode": {
+                "options": {
+                    "tools": [],
+                    "settingSources": [],
+                    "strictMcpConfig": True,
+                    "promptSuggestions": False,  # else a request more for each prompt, which nobody sees
+                    "title": "nbtool",  # else a request more for each session
+                }
+            }
+        },
         environment={
             "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -114,7 +124,7 @@ PROFILES = {
 """The agents that can be used, by name."""
 
 REFUSALS = {
-    "codex": "it cannot be left without tools of its own: view_image reads files of this machine without asking",
+    "codex": "its models bring tools of their own with them (apply_patch, exec), whatever is switched off",
     "opencode": "what it reports of a call has no field by which a call of the notebook is told from its own",
     "gemini": "it was not tried whether it can be left without tools of its own",
 }

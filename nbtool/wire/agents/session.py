@@ -382,7 +382,7 @@ class AgentSession:
 
     def _stop_for_call(self, what: str, call: Json) -> None:
         """End the agent for a call of its own, which is shown."""
-        described = describe_tool_call(call)
+        described = describe_tool_call(call, self.profile.tool_names(call))
         if self.prompt:
             self.prompt.shown = (described, describe_diffs(call))
         self._stop(f"{what} ({described})")

