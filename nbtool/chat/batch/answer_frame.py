@@ -17,8 +17,10 @@ ANSWER, ERROR = "answer", "error"
 """The columns of answers that are no records, and of why a prompt has none."""
 
 
-def make_frame(answers: Sequence[Answer], library: FrameLibrary | None) -> Any:
+def make_frame(answers: Sequence[Answer], library: FrameLibrary | None, index: Any = None) -> Any:
     """Return a row for each answer, in order: its fields or the column `answer`, and `error` if some failed.
+
+    A frame of pandas has the `index` of the input, else the labels of the answers.
 
     Raises:
         nbtool.errors.BadUsage: neither library is installed, or not the one that is named.
@@ -26,9 +28,17 @@ def make_frame(answers: Sequence[Answer], library: FrameLibrary | None) -> Any:
     columns = _columns(answers)
     name, module = _import_library(library)
     if name == "polars":
-        return module.DataFrame(columns, strict=False)
-    labels = [answer.label for answer in answers]
-    return module.DataFrame({column: list(values) for column, values in columns.items()}, index=labels)
+        return module.DataFrame([_polars_column(module, *column) for column in columns.items()])
+    labels = [answer.label for answer in answers] if index is None else index
+    return module.DataFrame(columns, index=labels)
+
+
+def _polars_column(polars: Any, name: str, values: list[Any]) -> Any:
+    """Return a column of Polars; of objects, where the values have no type in common that it knows."""
+    try:
+        return polars.Series(name, values, strict=False)
+    except (Exception, polars.exceptions.PanicException):  # noqa: BLE001 - it panics on a decimal that is no number
+        return polars.Series(name, values, dtype=polars.Object)
 
 
 def fields_of(value: Any) -> Mapping[str, Any] | None:

@@ -16,7 +16,7 @@ from nbtool.chat.batch.answer_frame import make_frame
 from nbtool.chat.batch.answers import Answer, AnswerPort
 from nbtool.chat.batch.batch_driver import BatchDriver
 from nbtool.chat.batch.earlier_maps.earlier_turns import choose_step, has_started, not_repeated
-from nbtool.chat.batch.map_counts import MapCounts
+from nbtool.chat.batch.map_counts import MapCounts, group_failures
 from nbtool.chat.batch.progress import ProgressDisplay
 from nbtool.chat.batch.prompt_retries import PromptRetries
 from nbtool.chat.batch.prompts import PromptItem, PromptSet
@@ -96,6 +96,14 @@ class Batch:
         return [answer for answer in self.answers if answer.error]
 
     @property
+    def failures(self) -> dict[str, list[Any]]:
+        """The labels of the rows in `errors`, by why they failed: one text for failures that differ in numbers and ids.
+
+        In a text `…` stands for what differs.
+        """
+        return group_failures(self.errors)
+
+    @property
     def values(self) -> Any:
         """All values in order, with exceptions for failed prompts; waits for the last one.
 
@@ -110,7 +118,7 @@ class Batch:
         dict) are columns, other answers are the column `answer`; `error` says why a prompt has none. A frame of pandas
         has the index of the input. Without a `library` it is that of the rows, else the one that is installed.
         """
-        return make_frame(self.wait().answers, library or self._questions.library)
+        return make_frame(self.wait().answers, library or self._questions.library, self._questions.index)
 
     @property
     def stop_reason(self) -> NbtoolError | None:

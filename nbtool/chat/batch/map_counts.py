@@ -6,8 +6,9 @@ import re
 import threading
 from bisect import insort
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from nbtool.chat.batch.answers import Answer
 from nbtool.clock import monotonic
@@ -218,6 +219,17 @@ class MapCounts:
             begin, count = self._buckets.popleft()
             self._in_window -= count
             self._window_start = begin + BUCKET_SECONDS
+
+
+def group_failures(answers: Iterable[Answer]) -> dict[str, list[Any]]:
+    """Return the labels of answers with an error, by the common message of each kind of failures."""
+    kinds: dict[str, tuple[FailureKind, list[Any]]] = {}
+    for answer in answers:
+        if answer.error is not None:
+            kind, labels = kinds.setdefault(_kind_of(answer.error), (FailureKind(), []))
+            kind.add(_message_of(answer.error))
+            labels.append(answer.label)
+    return {kind.message: labels for kind, labels in kinds.values()}
 
 
 def _message_of(error: BaseException) -> str:

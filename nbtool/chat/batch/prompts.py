@@ -47,12 +47,13 @@ class PromptItem:
 class PromptSet:
     """All prompts in order; `shape` converts their answers to a list, or to a column if the input was one.
 
-    `library` is that of the frame or column of the input, None for others.
+    `library` is that of the frame or column of the input, None for others; `index` is the index of one of pandas.
     """
 
     items: Sequence[PromptItem]
     shape: OutputShape
     library: FrameLibrary | None = None
+    index: Any = None
 
 
 def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
@@ -63,8 +64,9 @@ def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
     """
     table = prompts if rows is None else rows
     items = _items(prompts, rows, is_streamed=False)
-    labels, shape = _index_of(table)
-    return replace(_prompt_set(_bounded(items), labels, shape), library=_library_of(table))
+    index, shape = _index_of(table)
+    prompts_of_table = _prompt_set(_bounded(items), None if index is None else list(index), shape)
+    return replace(prompts_of_table, library=_library_of(table), index=index)
 
 
 def stream_prompts(prompts: Iterable[Any] | str, rows: Iterable[Any] | None = None) -> Iterator[PromptItem]:
@@ -230,13 +232,13 @@ def _prompt_set(items: list[PromptItem], labels: Sequence[Any] | None, shape: Ou
     return PromptSet([PromptItem(item.index, labels[item.index], item.prompt, item.problem) for item in items], shape)
 
 
-def _index_of(table: Any) -> tuple[Sequence[Any] | None, OutputShape]:
-    """Return the labels of a pandas column or frame, and the function that builds the answer column."""
+def _index_of(table: Any) -> tuple[Any, OutputShape]:
+    """Return the index of a pandas column or frame, and the function that builds the answer column."""
     if not type(table).__module__.startswith("pandas") or not hasattr(table, "index"):
         return None, list
     pandas: Any = sys.modules["pandas"]  # already imported: the table is one of its objects
     index = table.index
-    return list(index), lambda values: pandas.Series(**_column(values, pandas), index=index, name="answer")
+    return index, lambda values: pandas.Series(**_column(values, pandas), index=index, name="answer")
 
 
 _DTYPES = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "Float64")}
