@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -225,3 +227,54 @@ def test_answers_of_a_task_that_fails_at_its_end_are_not_computed_again() -> Non
 
     assert batch.values == PROMPTS
     assert sent == 8
+
+
+class Windows:
+    """A provider that answers so many requests a second, says in its headers what is left, and refuses the others."""
+
+    def __init__(self, room: int) -> None:
+        self.room, self.left, self.ends = room, room, 0.0
+        self.refused: list[int] = []
+        self._served = 0
+        self._lock = threading.Lock()
+
+    def respond(self, request: Received) -> Sequence[Step]:
+        """Answer or refuse a request."""
+        with self._lock:
+            if (now := time.monotonic()) >= self.ends:
+                self.left, self.ends = self.room, now + 1.0
+            self._served += 1
+            if not self.left:
+                self.refused.append(self._served)
+                return [whole(429, REFUSED, **{"retry-after": "1"})]
+            self.left -= 1
+            headers = {"limit": f"{self.room}", "remaining": f"{self.left}", "reset": f"{self.ends - now:.3f}s"}
+        named = {f"x-ratelimit-{name}-requests": value for name, value in headers.items()}
+        return [head(**named), text(prompt_of(request)), finish(), DONE]
+
+
+def test_workers_that_each_count_a_limit_do_not_multiply_it(threads: ThreadPoolExecutor) -> None:
+    """laurentS/slowapi#226, BerriAI/litellm#16011, octos-org/octos#227: a limit that each worker counts by itself is
+    multiplied by their number, and refused workers try again one by one.
+
+    Right: they share what the provider reports, so none is refused after the first answers. Before: wrong.
+    """
+    windows = Windows(3)
+    with serve_by(windows.respond) as server:
+        batch = Chat("tiny", base_url=server.url).map(PROMPTS, on=threads, concurrency=4, chunk=1, progress=False)
+
+    assert batch.values == PROMPTS
+    assert [number for number in windows.refused if number > 4] == []
+
+
+def test_times_with_and_without_a_zone_are_a_column_of_polars_and_no_answer_is_lost() -> None:
+    """pola-rs/polars#6827, pola-rs/polars#10557: times of which only some have a zone panic, or are converted silently.
+
+    Right: a column with the times as they came. Before: wrong, an error in place of the frame.
+    """
+    times = ["2026-01-02T10:00:00Z", "2026-01-02T10:00:00"]
+    with serve_by(lambda request: say(f'"{prompt_of(request)}"')) as server:
+        batch = Chat("tiny", base_url=server.url).map(times, as_=dt.datetime, progress=False)
+
+    assert list(batch.to_frame("polars")["answer"]) == batch.values
+    assert [value.tzinfo is None for value in batch.values] == [False, True]
