@@ -7,7 +7,7 @@ import threading
 from bisect import insort
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chat.batch.answers import Answer
@@ -90,12 +90,8 @@ class MapCounts:
         max_usd: float | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._total, self._clock = total, clock
-        self._max_tokens, self._max_usd = max_tokens, max_usd
-        self._answered = self._failed = self._answered_before = self._unsent = self._undecided = self._acted = 0
-        self._unknown = 0
-        self._approver_error = ""
-        self._note = ""
+        self._clock = clock
+        self._now = MapProgress(Usage(), total=total, max_tokens=max_tokens, max_usd=max_usd)
         self._failures: dict[str, FailureKind] = {}
         self._cut: Counter[EndReason] = Counter()
         self._buckets: deque[tuple[float, int]] = deque()
@@ -109,64 +105,46 @@ class MapCounts:
 
     def note(self, text: str) -> None:
         """Show a text beside the counts, such as the state of a batch at the provider; empty removes it."""
-        self._note = text
+        with self._lock:
+            self._now = replace(self._now, note=text)
 
     def add_answer(self, answer: Answer, *, is_unsent: bool = False) -> None:
-        """Count one prompt by its answer: also what cut that short, and the row of one that failed."""
-        self.add(
-            answer.error,
-            is_cached=answer.is_cached,
-            is_unsent=is_unsent,
-            has_undecided_calls=answer.has_undecided_calls,
-            approver_error=answer.approver_error,
-            has_acted=answer.has_acted,
-        )
+        """Count one prompt by its answer, or as one that was never sent, or not answered because of a stop."""
         with self._lock:
+            now = self._now
+            if is_unsent:
+                self._now = replace(now, unsent=now.unsent + 1, unknown=now.unknown + answer.has_unknown_calls)
+                return
+            if answer.has_undecided_calls or answer.approver_error:
+                now = replace(
+                    now,
+                    undecided=now.undecided + answer.has_undecided_calls,
+                    acted=now.acted + (answer.has_undecided_calls and answer.has_acted),
+                    approver_error=now.approver_error or shorten(answer.approver_error, MAX_MESSAGE_CHARS),
+                )
             if answer.error is None and answer.end_reason in CUTTING_REASONS:
                 self._cut[answer.end_reason] += 1
-            self._unknown += is_unsent and answer.has_unknown_calls
-            kind = None if answer.error is None or is_unsent else self._failures.get(_kind_of(answer.error))
-            if kind and not answer.is_cached:
-                kind.note_row(answer.index, answer.label)
-
-    def add(
-        self,
-        error: BaseException | None = None,
-        *,
-        is_cached: bool = False,
-        is_unsent: bool = False,
-        has_undecided_calls: bool = False,
-        approver_error: str = "",
-        has_acted: bool = False,
-    ) -> None:
-        """Count one prompt: its error, whether its answer was there before, and whether it was never sent.
-
-        With `has_undecided_calls`, its answer comes from a turn in which nobody decided about a call; `approver_error`
-        is why, if an approver failed, of which the first is kept, and `has_acted` whether another call of it ran.
-        """
-        with self._lock:
-            if is_unsent:
-                self._unsent += 1
-                return
-            self._undecided += has_undecided_calls
-            self._acted += has_undecided_calls and has_acted
-            self._approver_error = self._approver_error or shorten(approver_error, MAX_MESSAGE_CHARS)
-            if is_cached:
-                self._answered_before += 1
+            if answer.is_cached:
+                self._now = replace(now, answered_before=now.answered_before + 1)
                 return
             self._count_in_window(self._clock())
-            if error is None:
-                self._answered += 1
+            if answer.error is None:
+                self._now = replace(now, answered=now.answered + 1)
                 return
-            self._failed += 1
-            kind = _kind_of(error)
-            if kind in self._failures or len(self._failures) < MAX_FAILURES:
-                self._failures.setdefault(kind, FailureKind()).add(_message_of(error))
+            self._now = replace(now, failed=now.failed + 1)
+            self._add_failure(answer, answer.error)
+
+    def _add_failure(self, answer: Answer, error: BaseException) -> None:
+        kind = _kind_of(error)
+        if kind in self._failures or len(self._failures) < MAX_FAILURES:
+            failures = self._failures.setdefault(kind, FailureKind())
+            failures.add(_message_of(error))
+            failures.note_row(answer.index, answer.label)
 
     def add_answered_before(self, count: int) -> None:
         """Count prompts whose answers were there before."""
         with self._lock:
-            self._answered_before += count
+            self._now = replace(self._now, answered_before=self._now.answered_before + count)
 
     def progress(
         self, usage: Usage, *, wait_seconds: float = 0.0, state: MapState = "running", reason: str = ""
@@ -175,29 +153,20 @@ class MapCounts:
         with self._lock:
             now = self._clock()
             self._forget_before(now - WINDOW_SECONDS)
-            return MapProgress(
-                usage,
-                total=self._total,
-                answered=self._answered,
-                failed=self._failed,
-                answered_before=self._answered_before,
-                unsent=self._unsent,
+            is_running, failures = state == "running", self._failures.values()
+            return replace(
+                self._now,
+                usage=usage,
                 seconds=now - self._start,
                 per_minute=self._rate(now),
-                wait_seconds=wait_seconds if state == "running" else 0.0,
-                failures=tuple((failure.message, failure.count) for failure in self._failures.values()),
-                other_failures=self._failed - sum(failure.count for failure in self._failures.values()),
+                wait_seconds=wait_seconds if is_running else 0.0,
+                failures=tuple((failure.message, failure.count) for failure in failures),
+                failure_rows=tuple(failure.rows for failure in failures),
+                other_failures=self._now.failed - sum(failure.count for failure in failures),
+                cut=tuple((reason, count) for reason in CUTTING_REASONS if (count := self._cut[reason])),
                 state=state,
                 reason=reason,
-                undecided=self._undecided,
-                approver_error=self._approver_error,
-                acted=self._acted,
-                cut=tuple((reason, count) for reason in CUTTING_REASONS if (count := self._cut[reason])),
-                max_tokens=self._max_tokens,
-                max_usd=self._max_usd,
-                failure_rows=tuple(failure.rows for failure in self._failures.values()),
-                unknown=self._unknown,
-                note=self._note if state == "running" else "",
+                note=self._now.note if is_running else "",
             )
 
     def _rate(self, now: float) -> float | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -27,17 +28,21 @@ def counted(total: int | None = 100) -> tuple[MapCounts, Clock]:
     return MapCounts(total, clock=clock), clock
 
 
+def add(counts: MapCounts, error: BaseException | None = None, *, is_unsent: bool = False, **fields: Any) -> None:
+    counts.add_answer(Answer(0, None, "", error=error, **fields), is_unsent=is_unsent)
+
+
 def progress(counts: MapCounts) -> MapProgress:
     return counts.progress(Usage())
 
 
 def test_each_prompt_is_counted_once_as_what_came_of_it() -> None:
     counts, clock = counted()
-    counts.add()
-    counts.add(ValueError("no"))
-    counts.add(is_cached=True)
-    counts.add(BadUsage("stopped"), is_unsent=True)
-    counts.add(has_undecided_calls=True)
+    add(counts)
+    add(counts, ValueError("no"))
+    add(counts, is_cached=True)
+    add(counts, BadUsage("stopped"), is_unsent=True)
+    add(counts, has_undecided_calls=True)
     counts.add_answered_before(3)
     clock.now += 2
 
@@ -51,8 +56,8 @@ def test_each_prompt_is_counted_once_as_what_came_of_it() -> None:
 def test_the_first_distinct_messages_are_kept_and_all_others_counted() -> None:
     counts, _ = counted()
     for number in range(20):
-        counts.add(BadUsage(f"Wrong {NAMES[number % 10]}."))
-    counts.add(BadUsage("x" * 10_000))
+        add(counts, BadUsage(f"Wrong {NAMES[number % 10]}."))
+    add(counts, BadUsage("x" * 10_000))
 
     shown = progress(counts)
 
@@ -62,7 +67,7 @@ def test_the_first_distinct_messages_are_kept_and_all_others_counted() -> None:
 
 def test_a_long_message_is_kept_in_part_and_says_so() -> None:
     counts, _ = counted()
-    counts.add(BadUsage("two\nlines " + "x" * 10_000))
+    add(counts, BadUsage("two\nlines " + "x" * 10_000))
 
     ((message, _),) = progress(counts).failures
 
@@ -73,7 +78,7 @@ def test_a_long_message_is_kept_in_part_and_says_so() -> None:
 
 def test_of_a_long_message_what_can_be_done_about_it_is_kept() -> None:
     counts, _ = counted()
-    counts.add(BadUsage("x" * 10_000, fix="Pass `y`."))
+    add(counts, BadUsage("x" * 10_000, fix="Pass `y`."))
 
     ((message, _),) = progress(counts).failures
 
@@ -95,8 +100,8 @@ def test_the_first_rows_of_each_message_are_kept_in_order() -> None:
 def test_failures_that_differ_in_numbers_and_ids_only_are_of_one_kind() -> None:
     counts, _ = counted()
     for number in range(20):
-        counts.add(BadUsage(f"The 2 parts of batch-{number} are wrong."))
-    counts.add(BadUsage("The 2 parts of it are wrong."))
+        add(counts, BadUsage(f"The 2 parts of batch-{number} are wrong."))
+    add(counts, BadUsage("The 2 parts of it are wrong."))
 
     (message, count), (_, others) = progress(counts).failures
     assert (count, others) == (20, 1)
@@ -108,11 +113,11 @@ def test_the_rate_is_that_of_the_last_minute() -> None:
     counts, clock = counted(10_000)
     for _ in range(300):  # one a second
         clock.now += 1
-        counts.add()
+        add(counts)
     slow = progress(counts)
     for _ in range(300):  # ten a second
         clock.now += 0.1
-        counts.add()
+        add(counts)
     fast = progress(counts)
 
     assert slow.per_minute == pytest.approx(60, rel=0.05)
@@ -124,7 +129,7 @@ def test_slow_answers_have_a_rate_too_and_it_falls_while_none_comes() -> None:
     counts, clock = counted()
     for _ in range(10):
         clock.now += 120
-        counts.add()
+        add(counts)
     steady = progress(counts).per_minute
     clock.now += 1_200
     stalled = progress(counts).per_minute
@@ -138,9 +143,9 @@ def test_slow_answers_have_a_rate_too_and_it_falls_while_none_comes() -> None:
 def test_too_few_answers_have_no_rate_and_an_unknown_total_no_time_left() -> None:
     counts, clock = counted(None)
     clock.now += 5
-    counts.add()
+    add(counts)
     first = progress(counts)
-    counts.add()
+    add(counts)
     second = progress(counts)
 
     assert first.per_minute is None
@@ -151,7 +156,7 @@ def test_too_few_answers_have_no_rate_and_an_unknown_total_no_time_left() -> Non
 def test_answers_from_before_are_no_part_of_the_rate() -> None:
     counts, clock = counted()
     for _ in range(50):
-        counts.add(is_cached=True)
+        add(counts, is_cached=True)
     clock.now += 10
 
     assert progress(counts).per_minute is None
@@ -170,7 +175,7 @@ def test_what_is_kept_does_not_grow_with_the_answers() -> None:
     counts, clock = counted(200_000)
     for number in range(200_000):
         clock.now += 0.01
-        counts.add(BadUsage(f"Wrong {str(number).translate(LETTERS)}.") if number % 2 else None)
+        add(counts, BadUsage(f"Wrong {str(number).translate(LETTERS)}.") if number % 2 else None)
 
     assert len(counts._buckets) < 80
     assert len(counts._failures) == MAX_FAILURES
