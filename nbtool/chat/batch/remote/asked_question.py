@@ -34,7 +34,7 @@ MAX_QUESTION = 16 * 1024 * 1024
 
 TOO_LARGE = f"The question is larger than {MAX_QUESTION >> 20} MiB, too large to be asked from a worker."
 FROM_WORKER = "A worker of chat.map asks this."
-NO_FORMS = "A worker may ask for approvals only, not for input or a login."
+NO_FORM = "What a worker asked for was not shown:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from nbtool.chat.batch.remote.asked_question import NO_FORMS, pack_decision, read_question
+from nbtool.chat.batch.remote.asked_question import NO_FORM, pack_decision, read_question
 from nbtool.chat.batch.remote.engine import WorkerEngine
 from nbtool.chat.batch.remote.worker_message import WorkerPlace
 from nbtool.errors import NbtoolError
@@ -20,6 +20,7 @@ from nbtool.events import Event
 from nbtool.threads.caller_thread import CallerThread
 from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Approver, AskFunction, Question, Resolution
 from nbtool.tools.calls.approval_request import find_decision
+from nbtool.tools.mcp.questions.form import InvalidForm, form_parameters, secret_fields
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks at whether the workers of open questions are still there."""
@@ -85,8 +86,10 @@ class HomeQuestions:
         return pack_decision(digest, await self._ask(question)) if len(self._open) <= MAX_OPEN else NO_DECISION
 
     async def _ask(self, question: Question) -> Resolution:
-        if question.is_form or question.needs_person:
-            return Resolution(question.denial(NO_FORMS), BY_POLICY)
+        try:
+            question = _check_form(question)
+        except InvalidForm as problem:
+            return Resolution(question.denial(f"{NO_FORM} {problem}."), BY_POLICY)
         return await find_decision(
             question,
             approvals=self.approvals,
@@ -105,6 +108,22 @@ class HomeQuestions:
                     lost = set(await asyncio.to_thread(self.engine.find_lost, places))
                     for asking in [asking for asking, (place, _) in self._open.items() if place in lost]:
                         self.withdraw(asking)
+
+
+def _check_form(question: Question) -> Question:
+    """Return a question with what is known of its form, if it is one: a worker can send any.
+
+    Raises:
+        InvalidForm: it is none that a worker may ask to be filled in.
+    """
+    if not question.is_form:
+        return question
+    if question.needs_person:
+        raise InvalidForm("it asks for a login")
+    parameters = form_parameters(question.schema)
+    if secret := secret_fields(parameters):
+        raise InvalidForm(f"the field {secret[0]!r} seems to ask for a secret")
+    return replace(question, schema=dict(parameters.schema))
 
 
 async def _ignore(_: Event) -> None:

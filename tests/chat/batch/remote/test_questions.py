@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,8 @@ from nbtool.chat.batch.remote.asked_question import (
 from nbtool.chat.batch.remote.executor_engine import ExecutorEngine
 from nbtool.errors import ApprovalError, NbtoolError
 from nbtool.events import CallDecided
+from nbtool.sign_in import SIGN_IN_KEY
+from nbtool.testing import call
 from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import (
     Approved,
@@ -37,12 +39,19 @@ from nbtool.tools.approval import (
     Undecided,
     Withheld,
 )
-from tests.chaos import serve_by
-from tests.chat.batch.remote.far_tools import asked, checked, result_in
+from nbtool.toolsets.person_tools import person
+from tests.chaos import Received, Step, serve_by
+from tests.chat.batch.remote.far_tools import ask_for, asked, checked, result_in, say
 from tests.chat.batch.remote.test_pool import use
 from tests.policy.in_force import policy_in_force
 
 REASON = "not that one"
+
+
+def form_of(name: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": "string"}}, "required": []}
+
+
 QUESTION_1 = Question("call_1", "run", "d1", "asked", '{"n":1}', arguments={"n": 1}, remember_keys={"call": "k"})
 
 
@@ -50,6 +59,26 @@ def decisions_of(batch: Any) -> list[tuple[str, str, str, bool]]:
     """Give what was decided in the turns of a batch."""
     events = [event for one in batch.answers for event in one.turn.log if isinstance(event, CallDecided)]
     return [(event.verdict, event.by, event.reason, event.edited) for event in events]
+
+
+@pytest.mark.parametrize("engine", ["pool", pytest.param("client", marks=pytest.mark.nightly)])
+def test_a_form_of_a_worker_is_filled_in_at_home(engine: str, request: pytest.FixtureRequest) -> None:
+    questions: list[Question] = []
+
+    def fill_in(question: Question) -> Decision:
+        questions.append(question)
+        return Approved({"text": "blue"})
+
+    def reply(received: Received) -> Sequence[Step]:
+        result = result_in(received)
+        return say(result) if result is not None else ask_for(call("ask_person", question="Which colour?"))
+
+    with serve_by(reply) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[person()], approver=fill_in)
+        batch = chat.map(["a", "b"], on=request.getfixturevalue(engine))
+
+    assert ["blue" in str(value) for value in batch.values] == [True, True]
+    assert [(question.is_form, FROM_WORKER in question.notes) for question in questions] == [(True, True)] * 2
 
 
 def test_an_approver_at_home_decides_on_the_thread_that_waits(pool: Executor) -> None:
@@ -216,10 +245,18 @@ def test_a_question_that_is_too_large_is_not_sent() -> None:
     [
         (pack_question(QUESTION_1), "Approved"),
         (pack_question(replace(QUESTION_1, is_form=True)), "Denied"),
+        (pack_question(replace(QUESTION_1, is_form=True, schema=form_of("remark"))), "Approved"),
+        (pack_question(replace(QUESTION_1, is_form=True, schema=form_of("password"))), "Denied"),
+        (
+            pack_question(
+                replace(QUESTION_1, is_form=True, schema={**form_of("remark"), SIGN_IN_KEY: "https://example.org/"})
+            ),
+            "Denied",
+        ),
         ("nothing", ""),
     ],
 )
-def test_a_worker_may_ask_for_approvals_only(text: str, verdict: str) -> None:
+def test_a_worker_may_ask_for_approvals_and_input_but_for_no_secret_and_no_login(text: str, verdict: str) -> None:
     answer = answer_at_home(text, lambda _: Approved())
 
     assert (json.loads(answer)["kind"] if answer else "") == verdict
