@@ -544,11 +544,10 @@ export type SessionId = string;
 export type ActionId = "go_on" | "rerun" | "edit" | "edit_reply" | "resume" | "execute" | "rerun_from" | "switch" | "branch" | "code" | "explore" | "undo" | "version" | "bind" | "export";
 
 /**
- * Where an action is offered: a turn of this kernel, one of a program that uses its tools, one that a notebook
- * saved, the versions and the calls of that, a turn of `%chat show`, of the explorer, of a past chat there, a
- * call there, and its toolbar.
+ * Where an action is offered: a turn of this kernel, one that a notebook saved, the versions and the calls of
+ * that, a turn of `%chat show`, of the explorer, of a past chat there, a call there, and its toolbar.
  */
-export type ActionPlace = "live" | "served" | "saved" | "saved_versions" | "saved_call" | "conversation" | "explorer" | "past" | "call" | "toolbar";
+export type ActionPlace = "live" | "saved" | "saved_versions" | "saved_call" | "conversation" | "explorer" | "past" | "call" | "toolbar";
 
 /** What the turn has to be: it has ended, did not complete, has calls, changed the notebook, lists its versions. */
 export type ActionNeed = "ended" | "stopped" | "calls" | "changes" | "versions";

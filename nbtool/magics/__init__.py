@@ -163,7 +163,7 @@ def load(shell: Any) -> None:
     skip_debugger(shell)
     add_completer(shell, magics.completer)
     set_code_runner(lambda code: _run(shell, code))
-    set_login_asker(lambda request: _ask_login(shell, name, request))
+    set_login_asker(lambda request: _ask_login(shell, request))
     set_progress_view(lambda progress, stop: _show_map(shell, progress, stop))
     if kernel := getattr(shell, "kernel", None):
         from nbtool.magics.kernel.nulls import patch_nulls  # noqa: PLC0415 - the same
@@ -238,10 +238,10 @@ def serve_objects(
     start_serving(magics.kernel_chats, fill, seconds=answer_within, port=port)
 
 
-def _ask_login(shell: Any, magic: str, request: LoginRequest) -> bool:
-    from nbtool.magics.cell.sign_in_card import ask_in_cell  # noqa: PLC0415 - loading the extension has to be fast
+def _ask_login(shell: Any, request: LoginRequest) -> bool:
+    from nbtool.magics.cell.sign_in_line import ask_in_cell  # noqa: PLC0415 - loading the extension has to be fast
 
-    return ask_in_cell(shell, magic, request)
+    return ask_in_cell(shell, request)
 
 
 def _show_map(shell: Any, progress: MapProgress, stop: Callable[[], object]) -> ProgressView | None:

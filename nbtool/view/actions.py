@@ -16,9 +16,9 @@ ActionId = Literal[
 """An action on a turn, on one of its calls, or on its chat."""
 
 ActionPlace = Literal[
-    "live", "served", "saved", "saved_versions", "saved_call", "conversation", "explorer", "past", "call", "toolbar"
+    "live", "saved", "saved_versions", "saved_call", "conversation", "explorer", "past", "call", "toolbar"
 ]
-"""Where an action is offered: a turn of this kernel, one of a program that uses its tools, one that a notebook saved,
+"""Where an action is offered: a turn of this kernel, one that a notebook saved,
 the versions and the calls of that, a turn of `%chat show`, of the explorer, of a past chat there, a call there, and
 its toolbar."""
 
@@ -101,14 +101,14 @@ ACTIONS: dict[ActionId, Action] = {
     "code": Action(
         "To code",
         "a cell below with the calls as Python code",
-        ("live", "served", "saved", "conversation", "explorer", "call"),
+        ("live", "saved", "conversation", "explorer", "call"),
         ("ended", "calls"),
         "%{chat} export py --cell {turn}",
     ),
     "explore": Action(
         "Explore",
         "this turn in the history, in a cell below",
-        ("live", "served", "saved"),
+        ("live", "saved"),
         ("ended",),
         "%{chat} explore {turn}",
     ),

@@ -22,7 +22,7 @@ MessageKind = Literal[
     "rich", "formulas", "act", "media", "took", "add",
 ]  # fmt: skip
 
-TURN_ACTIONS = actions_at("live", "served")
+TURN_ACTIONS = actions_at("live")
 """The actions that the page of a turn of this kernel may request."""
 
 

@@ -15,7 +15,7 @@ import traitlets
 
 from nbtool.blocks.fold.turn_events import Transcript
 from nbtool.blocks.media import displayable_bytes
-from nbtool.blocks.protocol import VERSION, Document
+from nbtool.blocks.protocol import VERSION, Document, Patch
 from nbtool.blocks.render.mimebundle import embedded_turn, turn_mimebundle, unfinished_mimebundle
 from nbtool.blocks.render.static_html import COLLAPSED_QUESTION
 from nbtool.errors import NbtoolError
@@ -95,7 +95,10 @@ class TurnWidget(LiveWidget):
 
     def feed(self, event: Event) -> None:
         """Show the next event of the turn; on the loop only. A question and the end are sent immediately."""
-        patches = self._transcript.feed(event)
+        self._show(self._transcript.feed(event), event)
+
+    def _show(self, patches: list[Patch], event: Event) -> None:
+        """Send what an event changed."""
         if not patches:
             return
         self._queue.add(patches)

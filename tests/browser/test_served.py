@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 from playwright.sync_api import Locator, expect
 
-from nbtool.magics.views.call_log import DROPPED_AT_ONCE, MAX_SHOWN
+from nbtool.blocks.fold.served_calls import DROPPED_AT_ONCE, MAX_SHOWN
 from tests.browser.lab import PICTURED_THEMES, Lab, Notebook, screenshot
 from tests.mcp_server.codex import INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
 from tests.mcp_server.programs import fastmcp, inspector, printed
@@ -102,8 +102,8 @@ def test_a_call_of_a_program_is_approved_by_a_click_while_another_cell_runs(lab:
     notebook.wait_output(3, "begun")
 
     result = call(url, token)
-    notebook.wait_output(1, "Asked by agent")
-    expect(notebook.output(1)).to_contain_text("Run heaviest(table=birds)?")
+    notebook.wait_output(1, " for agent?")
+    expect(notebook.output(1)).to_contain_text("Run heaviest(table=birds) for ")
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
     screenshot(notebook.output(1), "served-question")
     assert notebook.is_running(3)
@@ -111,7 +111,7 @@ def test_a_call_of_a_program_is_approved_by_a_click_while_another_cell_runs(lab:
     answered = result.result(240)[0]
 
     assert [one.text for one in answered.content] == ["emu", "Kept as $VAR_REF{{heaviest_1_result}}."]
-    notebook.wait_output(1, "The result was returned to agent.")
+    notebook.wait_output(1, "approved · agent")
     screenshot(notebook.output(1), "served-answer")
     assert notebook.is_running(3)
     assert token not in notebook.output(1).inner_text()
@@ -143,7 +143,7 @@ def test_a_call_of_codex_is_approved_by_a_click_while_another_cell_runs(lab: Lab
     calls = (("heaviest", ARGUMENTS),)
     with simulate("openai", Answer("", calls, namespace=NAMESPACE), Answer("Done."), behaviours=()) as model:
         process = start_codex(tmp_path, model, url, token)
-        notebook.wait_output(1, "Run heaviest(table=birds)?")
+        notebook.wait_output(1, "Run heaviest(table=birds) for ")
         expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
         screenshot(notebook.output(1), "served-codex")
         assert notebook.is_running(3)
@@ -151,7 +151,7 @@ def test_a_call_of_codex_is_approved_by_a_click_while_another_cell_runs(lab: Lab
         finished = finished_calls(process)
 
     assert texts_of(finished["heaviest"]) == ["emu", "Kept as $VAR_REF{{heaviest_1_result}}."]
-    notebook.wait_output(1, "The result was returned to codex")
+    notebook.wait_output(1, "approved · codex")
     assert notebook.is_running(3)
     assert notebook.errors == []
 
@@ -169,7 +169,7 @@ def test_a_call_of_another_client_is_approved_by_a_click_while_another_cell_runs
         process = fastmcp(url, token, "heaviest", json.dumps(ARGUMENTS))
     else:
         process = inspector(url, token, *words)
-    notebook.wait_output(1, "Run heaviest(table=birds)?")
+    notebook.wait_output(1, "Run heaviest(table=birds) for ")
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
     assert notebook.is_running(3)
     buttons(notebook, "Approve").click()
@@ -189,7 +189,7 @@ def test_a_question_of_a_call_that_codex_gave_up_is_withdrawn(lab: Lab, tmp_path
     calls = (("heaviest", ARGUMENTS),)
     with simulate("openai", Answer("", calls, namespace=NAMESPACE), Answer("Done."), behaviours=()) as model:
         process = start_codex(tmp_path, model, url, token, tool_seconds=8)
-        notebook.wait_output(1, "Run heaviest(table=birds)?")
+        notebook.wait_output(1, "Run heaviest(table=birds) for ")
         finished = finished_calls(process)
 
     assert finished["heaviest"]["status"] == "failed"
@@ -197,26 +197,19 @@ def test_a_question_of_a_call_that_codex_gave_up_is_withdrawn(lab: Lab, tmp_path
     assert notebook.errors == []
 
 
-def test_a_cell_that_waits_shows_the_question_of_a_program_too_and_a_click_there_counts_once(
-    lab: Lab, kernel: str
-) -> None:
+def test_while_another_cell_asks_each_question_is_on_its_own_card_and_is_decided_there(lab: Lab, kernel: str) -> None:
     notebook, url, token = serve(lab, ASK, kernel=kernel)
     notebook.start_cell(3)
     expect(buttons(notebook, "Approve", 3)).to_be_enabled(timeout=30_000)
 
     result = call(url, token)
-    notebook.wait_output(3, "Asked by agent")
-    expect(buttons(notebook, "Approve", 3)).to_have_count(2)
-    expect(buttons(notebook, "Approve")).to_have_count(1)
-    expect(buttons(notebook, "Approve", 3).last).to_be_enabled(timeout=30_000)
-    buttons(notebook, "Approve", 3).last.click()
-    answered = result.result(240)[0]
-
-    assert answered.content[0].text == "emu"
-    notebook.wait_output(1, "The result was returned to agent.")
-    notebook.wait_output(3, "agent called heaviest: approved.")
-    expect(buttons(notebook, "Approve")).to_have_count(0)
+    notebook.wait_output(1, " for agent?")
+    expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
     expect(buttons(notebook, "Approve", 3)).to_have_count(1)
+    buttons(notebook, "Approve").click()
+
+    assert result.result(240)[0].content[0].text == "emu"
+    notebook.wait_output(1, "approved · agent")
     assert notebook.is_running(3)
     buttons(notebook, "Approve", 3).click()
     notebook.wait_ended(3)
@@ -225,35 +218,41 @@ def test_a_cell_that_waits_shows_the_question_of_a_program_too_and_a_click_there
 
 
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
-def test_a_cell_that_computes_shows_the_question_until_it_is_denied_elsewhere(
+def test_a_question_out_of_sight_is_named_by_the_pill_and_denied_on_the_one_card(
     lab: Lab, theme: Literal["light", "dark"]
 ) -> None:
     lab.set_theme(theme)
-    notebook, url, token = serve(lab, BUSY, END, name=f"served-{theme}.ipynb")
+    notebook, url, token = serve(lab, "print('long\\n' * 200)\n" + BUSY, END, name=f"served-{theme}.ipynb")
     notebook.start_cell(3)
     notebook.wait_output(3, "begun")
+    notebook.output(3).get_by_text("begun").scroll_into_view_if_needed()
 
     result = call(url, token)
-    for index in (1, 3):
-        expect(buttons(notebook, "Approve", index)).to_be_enabled(timeout=30_000)
+    pill = notebook.page.get_by_role("button", name=re.compile("heaviest.*wait"))
+    expect(pill).to_be_visible(timeout=30_000)
+    screenshot(notebook.page, f"served-pill-{theme}")
+    pill.click()
+    expect(buttons(notebook, "Deny")).to_be_in_viewport(timeout=30_000)
+    expect(buttons(notebook, "Deny")).to_be_enabled(timeout=30_000)
     screenshot(notebook.output(1), f"served-question-{theme}")
-    screenshot(notebook.output(3), f"served-question-in-cell-{theme}")
     buttons(notebook, "Deny").click()
 
     assert result.result(240)[0].is_error
-    notebook.wait_output(3, "agent called heaviest: denied.")
+    notebook.wait_output(1, "denied · agent")
     expect(buttons(notebook, "Approve", 3)).to_have_count(0)
     assert notebook.errors == []
 
 
-def test_calls_at_once_are_asked_about_each_in_its_place_and_one_is_denied(lab: Lab) -> None:
+def test_calls_at_once_are_asked_about_on_one_card_and_one_is_denied(lab: Lab) -> None:
     notebook, url, token = serve(lab)
 
     result = call(url, token, count=2)
-    expect(buttons(notebook, "Approve")).to_have_count(2, timeout=30_000)
-    expect(buttons(notebook, "Deny").first).to_be_enabled(timeout=30_000)
-    buttons(notebook, "Deny").first.click()
-    expect(buttons(notebook, "Approve")).to_have_count(1, timeout=30_000)
+    expect(buttons(notebook, "Approve all 2")).to_be_enabled(timeout=30_000)
+    screenshot(notebook.output(1), "served-several")
+    denials = notebook.output(1).get_by_role("button", name="Deny", exact=True)
+    expect(denials).to_have_count(2)
+    denials.first.click()
+    expect(denials).to_have_count(1, timeout=30_000)
     expect(buttons(notebook, "Approve").first).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve").first.click()
     results = result.result(240)
@@ -270,17 +269,18 @@ def test_calls_are_listed_in_order_of_time_around_an_open_question_and_a_line_sa
 
     for number in range(MAX_SHOWN):
         call(url, token, "ListVars", {}, name=f"reader{number}").result(240)
-    notebook.wait_output(1, f"to reader{MAX_SHOWN - 1}.")
-    screenshot(notebook.output(1), "served-many")
+    line = f"{DROPPED_AT_ONCE} earlier calls are not shown here: `%chat -c mcp:reader0 history` (1)"
+    notebook.wait_output(1, line.replace("`", ""))
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve").click()
     assert asked.result(240)[0].content[0].text == "emu"
-    notebook.wait_output(1, "to first.")
+    fold = notebook.output(1).locator(".nb-group > summary")
+    expect(fold).to_contain_text(f"{MAX_SHOWN - DROPPED_AT_ONCE + 1} calls", timeout=30_000)
+    screenshot(notebook.output(1), "served-many")
+    fold.click()
 
-    shown = notebook.output(1).inner_text()
     readers = [f"reader{number}" for number in range(DROPPED_AT_ONCE, MAX_SHOWN)]
-    assert re.findall(r"returned to (\w+)\.", shown) == ["first", *readers]
-    assert f"{DROPPED_AT_ONCE} earlier calls are not shown here: `%chat -c mcp:reader0 history` (1)" in shown
+    assert re.findall(r"· (first|reader\d+)", notebook.output(1).inner_text()) == ["first", *readers]
     saved = str(notebook.save().cells[1].outputs)
     assert f"{DROPPED_AT_ONCE} earlier calls are not shown here" in saved
     assert "widget-view" not in saved
@@ -294,24 +294,24 @@ def test_after_a_reload_serve_shows_the_open_question_the_former_calls_and_later
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve").click()
     first.result(240)
-    notebook.wait_output(1, "returned to first.")
+    notebook.wait_output(1, "approved · first")
     notebook.save()
 
     notebook.reload()
     second = call(url, token, name="second")
     notebook.run_cell(3)
     expect(buttons(notebook, "Approve", 3)).to_be_enabled(timeout=30_000)
-    expect(notebook.output(3)).to_contain_text("returned to first.")
+    expect(notebook.output(3)).to_contain_text("approved · first")
     screenshot(notebook.output(3), "served-reloaded")
     buttons(notebook, "Approve", 3).click()
     second.result(240)
-    notebook.wait_output(3, "returned to second.")
+    notebook.wait_output(3, "approved · second")
     third = call(url, token, name="third")
     expect(buttons(notebook, "Approve", 3)).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve", 3).click()
 
     assert third.result(240)[0].content[0].text == "emu"
-    notebook.wait_output(3, "returned to third.")
+    notebook.wait_output(3, "approved · third")
 
 
 def test_serve_moves_the_calls_below_itself_and_counts_those_under_way(lab: Lab) -> None:
@@ -354,10 +354,11 @@ def test_the_notebook_that_served_is_saved_without_its_token(lab: Lab) -> None:
     expect(buttons(notebook, "Approve")).to_be_enabled(timeout=30_000)
     buttons(notebook, "Approve").click()
     result.result(240)
-    notebook.wait_output(1, "The result was returned to agent.")
+    notebook.wait_output(1, "approved · agent")
     saved = notebook.save()
+    while "approved · agent" not in str(saved.cells[1].outputs):  # it is built beside the page
+        saved = notebook.save()
 
     shown = str(saved.cells[1].outputs)
-    assert "The result was returned to agent." in shown
     assert token not in str(saved.cells[1])
     assert "widget-view" not in shown

@@ -19,6 +19,7 @@ interface Props {
 export class Turn extends Component<Props> {
   #unsubscribe = (): void => {};
   #wasLive = false;
+  /** When this page first showed it running. */
   #since = Date.now();
 
   override componentDidMount(): void {
@@ -33,7 +34,8 @@ export class Turn extends Component<Props> {
     const { connection } = this.props;
     const shown = connection.state();
     const { head, blocks } = shown.document;
-    this.#wasLive ||= isLive(shown.document);
+    if (isLive(shown.document)) this.#wasLive = true;
+    else this.#since = Date.now(); // the calls of programs run again later
     return (
       <section class="nb-turn" aria-label="Chat turn" {...KEY_PROPS}>
         {head.attached && (

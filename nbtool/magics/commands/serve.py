@@ -34,8 +34,8 @@ INTRODUCTION = (
     "and ReadVar), through the same approvals as a model, until `%chat serve --stop` or the end of the kernel."
 )
 BELOW = (
-    "Their calls and questions appear below, also while other cells run, and a question in the cell that runs too. "
-    "Your functions run in worker threads. After the page was loaded again, `%chat serve` shows them again."
+    "Their calls and questions appear on one card below, also while other cells run. "
+    "Your functions run in worker threads. After the page was loaded again, `%chat serve` shows the card again."
 )
 
 

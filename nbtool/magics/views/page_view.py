@@ -1,4 +1,4 @@
-"""A turn's view in a page: the widget and its copy in another output, its clicks, and the static output at the end."""
+"""A turn's view in a page: the widget, its clicks, and the static output at the end."""
 
 from __future__ import annotations
 
@@ -60,33 +60,23 @@ class WidgetView(OutputView):
         chat: Chat,
         cells: CellSource | None = None,
         *,
-        place: Any = None,
         on_rerun: Callable[[], object] | None = None,
     ) -> None:
-        """Show the turn in the output of the running cell, or in a `place` that was displayed before.
-
-        `on_rerun` is called when the front end runs that cell again.
-        """
+        """Show the turn in the output of the running cell; `on_rerun` is called when the front end runs that again."""
         super().__init__(chat.approvals.mark_shown)
         self._shell, self._kernel, self._turn, self._chat, self._names = shell, shell.kernel, turn, chat, shell.user_ns
         self._cells, self._is_introduced = cells or CellSource(), False
         self._link = PageLink(shell.kernel, on_rerun=on_rerun)
-        self._acts = list(actions_at("live" if place is None else "served"))
-        self._is_parked, self._has_cell = False, place is None
+        self._is_parked = False
         self._above: dict[str, Any] = {}
-        self._copy: Any = None
         self._gone_since: float | None = None
         self._awaited_view, self._shown_again_at = 0, 0.0
         self._outputs = capturing_outputs()
         self._folded: Any = None
         close_former(turn.cell_id)
-        self._widget = self._create_widget(in_cell=place is None)
+        self._widget = self._create_widget()
         self.turn_place = self._widget.turn_place
-        if place is not None:
-            data, metadata = self._widget.mimebundle()
-            place.update(data, raw=True, metadata=metadata)
-            self._widget.update_output = lambda form: place.update({**data, **form}, raw=True, metadata=metadata)
-        self._handle = self._card = place or display_widget(self._widget)
+        self._handle = self._card = display_widget(self._widget)
 
     def feed(self, event: Event) -> None:
         """Show the next event; after the first one, with the turn in the tree, also head fields that events lack."""
@@ -95,21 +85,8 @@ class WidgetView(OutputView):
             self._is_introduced = True
             fields = {**_head_fields(self._turn, self._chat), **chat_field(self._cells.chat)}
             fields |= {"fixes": self._cells.fixes} if self._cells.fixes else {}
-            fields |= {"prompt_line": self._cells.cell_magic} if self._has_cell else {}
-            fields |= {"adds": True} if self._has_cell and not self._turn.additions.refusal else {}
-            self._widget.update_head(**fields, acts=self._acts)
-
-    @property
-    def has_copy(self) -> bool:
-        """Whether a second output shows the turn."""
-        return self._copy is not None
-
-    def show_copy(self, display_bundle: Callable[[dict[str, Any], dict[str, Any]], Any]) -> None:
-        """Show the turn in a second output too, which a function displays and returns; None where it cannot.
-
-        The function gets the data of the widget and their metadata.
-        """
-        self._copy = display_bundle(*self._widget.mimebundle())
+            fields |= {} if self._turn.additions.refusal else {"adds": True}
+            self._widget.update_head(**fields, prompt_line=self._cells.cell_magic, acts=list(actions_at("live")))
 
     def poll(self) -> None:
         """Process received messages, and show a turn again whose output is gone; the approver does for a question."""
@@ -172,10 +149,10 @@ class WidgetView(OutputView):
             say_in_next_cell(self._shell, PARKED_UNSEEN, lambda: not turn.done.done())
         self._link.replace_when_loaded(before, (before.place, self._above), key=turn.cell_id)
 
-    def on_finished(self, turn: Turn, *, in_copy: str = "") -> None:
-        """Replace the output by the static one, a copy of it by a line, and release the widget."""
+    def on_finished(self, turn: Turn) -> None:
+        """Replace the output by the static one, and release the widget."""
         if not self._is_parked:
-            self._link.when_rendered(self._widget, partial(self._finish, turn, in_copy))
+            self._link.when_rendered(self._widget, partial(self._finish, turn))
             return
         transcript = self._widget.transcript
         document = transcript.document()
@@ -186,7 +163,7 @@ class WidgetView(OutputView):
         replaced = (self._above["text/plain"], bundle), (self._widget.place, rest)
         self._link.replace_when_loaded(self._widget, *replaced, key=turn.cell_id)
 
-    def _finish(self, turn: Turn, in_copy: str) -> None:
+    def _finish(self, turn: Turn) -> None:
         """Replace the output of a turn that ends with its cell."""
         bundle = self._widget.finish()
         is_gone = self._widget.turn_place.state == "gone" and not self._is_view_awaited()
@@ -195,12 +172,7 @@ class WidgetView(OutputView):
         else:
             self._replace(self._handle, bundle)
         self._keep_in_file(bundle)
-        outputs = [(self._widget.place, bundle)]
-        if self._copy is not None:
-            line = {"text/plain": in_copy}
-            self._copy.update(line, raw=True)
-            outputs.append((self._widget.place, line))
-        self._link.replace_when_loaded(self._widget, *outputs, key=turn.cell_id)
+        self._link.replace_when_loaded(self._widget, (self._widget.place, bundle), key=turn.cell_id)
         shown_turns.add(ShownTurn(turn, self._handle, self._widget.transcript, self._cells))
         shown_turns.update_others(turn, self._chat)
 

@@ -8,7 +8,7 @@ import type { LazyViews } from "../../views/LazyView";
 import { EditPrompt } from "./EditPrompt";
 
 /** Where turns have buttons in their footer. */
-const FOOTER_PLACES = ["live", "served", "saved", "conversation"] as const;
+const FOOTER_PLACES = ["live", "saved", "conversation"] as const;
 
 type Props = LazyViews["actions"];
 

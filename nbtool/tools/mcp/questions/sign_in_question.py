@@ -37,9 +37,13 @@ def sign_in_form(request: LoginRequest) -> tuple[Tool, FormParameters]:
         SIGN_IN_KEY: request.url,
     }
     parameters = FormParameters({}, None, schema, is_form=True)
+    return form_tool(request.server, SIGN_IN_TOOL, parameters, login_notice(request), _agree), parameters
+
+
+def login_notice(request: LoginRequest) -> str:
+    """Return what a person reads before signing in: who asks, where, and who else receives the answer."""
     introduction = INTRODUCTION.format(server=server_label(request.server), host=request.host)
-    notice = "\n\n".join(filter(None, (introduction, request.warning)))
-    return form_tool(request.server, SIGN_IN_TOOL, parameters, notice, _agree), parameters
+    return "\n\n".join(filter(None, (introduction, request.warning)))
 
 
 def login_for_call() -> Callable[[LoginRequest], Awaitable[bool]] | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ from nbtool import Chat
 from nbtool.chat.chat import TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
 from nbtool.magics.cell.approver import CellApprover
-from nbtool.magics.cell.sign_in_card import ask_in_cell
+from nbtool.magics.cell.sign_in_line import address_parts, ask_in_cell, login_line
 from nbtool.mcp_server.endpoint import ClientEndpoint
 from nbtool.sign_in import LoginRequest, get_login_asker, sign_in_page
 from nbtool.tools.approval import BY_INPUT
@@ -24,7 +25,7 @@ def test_without_a_page_a_line_of_input_asks(
 ) -> None:
     monkeypatch.setattr("builtins.input", lambda _: line)
 
-    assert ask_in_cell(SimpleNamespace(kernel=None), "chat", REQUEST) is is_agreed
+    assert ask_in_cell(SimpleNamespace(kernel=None), REQUEST) is is_agreed
     assert (REQUEST.url in capsys.readouterr().out) is is_agreed
 
 
@@ -54,3 +55,41 @@ def test_the_extension_registers_what_asks_and_removes_it(shell: Any) -> None:
 def test_only_a_form_of_nbtool_itself_is_about_a_page(schema: dict[str, Any]) -> None:
     assert sign_in_page(schema, is_form=True) == ""
     assert sign_in_page({"nbtool-sign-in": REQUEST.url}, is_form=False) == ""
+
+
+@pytest.mark.promise("logins")
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("https://login.example/a?b=c#d", ("https://", "login.example", "/a?b=c#d")),
+        ("https://login.example:8443", ("https://", "login.example:8443", "")),
+        ("http://127.0.0.1:9/a", ("http://", "127.0.0.1:9", "/a")),
+        ("http://login.example/a", None),
+        ("javascript:alert(1)", None),
+        ("https://login.example@evil.example/a", None),
+        ("https://login.example\\@evil.example/", None),
+        ("https://login.example/\u202e", None),
+        ("https://login.example/ b", None),
+        ("HTTPS://login.example/", None),
+        ("https:///a", None),
+        ("https://[::1", None),
+    ],
+)
+def test_only_a_plain_https_address_or_one_of_this_machine_becomes_a_link(
+    url: str, parts: tuple[str, str, str] | None
+) -> None:
+    assert address_parts(url) == parts
+
+
+@pytest.mark.promise("logins")
+def test_the_line_of_a_hostile_server_has_no_element_and_no_hidden_character_of_its_own() -> None:
+    request = LoginRequest("<b>lab\u202e", "login.example", 'https://login.example/"><img src=x onerror=y>', "<i>other")
+
+    html = (
+        login_line(request, ("https://", "login.example", '/"><img>'))["text/html"]
+        + login_line(request, None)["text/html"]
+    )
+
+    assert set(re.findall(r"<(\w+)", html)) == {"p", "a", "strong", "code"}
+    assert "\u202e" not in html
+    assert '"><' not in html
