@@ -1,7 +1,9 @@
 import { h, render } from "preact";
 import { expect, test } from "vitest";
 import { IncrementalMarkdown } from "../src/rich/markdown/incremental";
+import { lex, type MathToken } from "../src/rich/markdown/lexer";
 import { DOCUMENTS } from "./documents";
+import formulas from "./formulas.json";
 import { drawn, Kernel, shown, start } from "./page";
 
 /** What a text reads as when it comes in these pieces, and is then whole. */
@@ -235,3 +237,18 @@ test.each([
 ])("%j is aligned by the direction of its first word", (text, html) => {
   expect(whole(text)).toContain(html);
 });
+
+/** The formulas of a text, wherever in it they are. */
+function formulasOf(tokens: unknown): string[] {
+  if (Array.isArray(tokens)) return tokens.flatMap(formulasOf);
+  if (typeof tokens !== "object" || tokens === null) return [];
+  const token = tokens as MathToken;
+  return token.type === "math" ? [token.tex] : Object.values(tokens).flatMap(formulasOf);
+}
+
+test.each(formulas as [string, string[]][])(
+  "%j has the formulas that the static form has",
+  (text, expected) => {
+    expect(formulasOf(lex(text))).toEqual(expected);
+  },
+);

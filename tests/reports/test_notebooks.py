@@ -8,6 +8,7 @@ import pickle
 import sqlite3
 import time
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -303,3 +304,21 @@ def test_a_task_list_in_an_exported_answer() -> None:
     assert html.count("☑ load the <em>data</em>") == html.count("☐ fit the model") == 1
     assert html.count("list-style:none") == 2
     assert "[x]" not in html
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\[ \frac{\partial^2 u}{\partial t^2} = c^2 \]",
+        "$$\n\\begin{array}{c|c}\n\\tau & Q \\\\\n\\hline\n& w^\\top\n\\end{array}\n$$",
+        r"$x^*(\boldsymbol{b}) = a^*$",
+        r"$\left\{ a_{n} \right\}$",
+    ],
+)
+def test_a_formula_in_an_exported_answer(source: str) -> None:
+    """markedjs/marked#3445, theacodes/cmarkgfm#67, yzane/vscode-markdown-pdf#221, torchbox/wagtail-markdown#117: the
+    backslashes before brackets and at the ends of lines were lost, and two `*` became italics.
+    Right: the source of a formula is shown as it was written. Before: wrong."""
+    html = Chat(wire=ScriptedWire([f"Then\n\n{source}"])).send("Which one?")._repr_mimebundle_()["text/html"]
+
+    assert source in unescape(html)

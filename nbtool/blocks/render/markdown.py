@@ -1,8 +1,8 @@
 """Render a model's Markdown as safe HTML.
 
 Raw HTML is escaped, images become links, links lead only to the web or a mail address and show where; reference
-definitions are ignored, so that a line far below cannot change the text above; `$` is not math. Work is bounded:
-text with too many marks or table cells is shown unrendered.
+definitions are ignored, so that a line far below cannot change the text above; a formula is its source. Work is
+bounded: text with too many marks or table cells is shown unrendered.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
+from nbtool.blocks.render.formulas import display_html, inline_html, read_block
+from nbtool.blocks.render.formulas import read_inline as read_formula
 from nbtool.blocks.render.markup_budget import PLAIN_NOTE, Budget, bounded_quote, bounded_table, read_inline, split
 from nbtool.blocks.sanitize import escape_invisible, strip_stacks
 
@@ -43,7 +45,7 @@ def render(text: str) -> str:
     """Render Markdown as HTML without scripts, styles, images or ids."""
     budget = Budget()
     text, rest = split(strip_stacks(text))
-    rendered: str = _parser().render(text, {"budget": budget})
+    rendered: str = html_parser().render(text, {"budget": budget})
     plain = f'<div style="white-space:pre-wrap">{escapeHtml(rest)}</div>' if rest else ""
     note = f'<div style="opacity:.75"><em>[{PLAIN_NOTE}]</em></div>' if rest or budget.is_exceeded else ""
     return rendered + plain + note
@@ -84,6 +86,12 @@ class _Renderer(RendererHTML):
         return f'<pre style="{_PRE}">{escapeHtml(tokens[idx].content)}</pre>\n'
 
     code_block = fence
+
+    def formula(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the signature of a render rule
+        return inline_html(tokens[idx].content)
+
+    def display_formula(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the signature of a render rule
+        return display_html(tokens[idx].content)
 
 
 def _heading(state: Any) -> None:
@@ -137,10 +145,13 @@ def new_parser() -> MarkdownIt:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def html_parser() -> MarkdownIt:
+    """Return the parser of replies that are shown: also of formulas, tasks, footnotes and directions."""
     parser = new_parser()
     for rule in (_directions, _task_items, _footnotes):
         parser.core.ruler.push(rule.__name__, rule)
+    parser.block.ruler.before("fence", "display_formula", read_block, {"alt": ["paragraph", "blockquote", "list"]})
+    parser.inline.ruler.before("escape", "formula", read_formula)
     return parser
 
 

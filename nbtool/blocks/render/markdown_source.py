@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from nbtool.blocks.render.formulas import find_formula
 from nbtool.blocks.render.markdown import TOP_HEADING as PARSED_HEADING
 from nbtool.blocks.render.markdown import destination, is_safe_link, new_parser
 from nbtool.blocks.render.markup_budget import PLAIN_NOTE, Budget, split
@@ -40,10 +41,6 @@ _ALIGNMENTS = {"left": ":--", "center": ":-:", "right": "--:"}
 _LISTS = ("bullet_list_open", "ordered_list_open")
 _URL_CHARACTERS = "%/:?#[]@!&'()*+,;=~-._"
 
-_FORMULA = re.compile(
-    r"\$\$([^$]{1,2000}?)\$\$|\$(?=\S)([^$\n]{1,1000}?)(?<=\S)\$(?!\d)"
-    r"|\\\[([^$]{1,2000}?)\\\]|\\\(([^$\n]{1,1000}?)\\\)"
-)
 _MENTION = re.compile(r"(?<![\\\w`])[$&]`[A-Za-z_][\w./-]{0,200}`(?!`)")
 """A variable or a tool that a prompt mentions. Outside of a span of code, GitHub reads two of `$` as a formula."""
 
@@ -246,15 +243,14 @@ def _read_mention(state: StateInline, silent: bool) -> bool:
 
 
 def _read_formula(state: StateInline, silent: bool) -> bool:
-    match = _FORMULA.match(state.src, state.pos, state.posMax)
-    if match is None or _UNSAFE_FORMULA.search(match[0]):
+    formula = find_formula(state.src, state.pos, state.posMax)
+    if formula is None or "$" in formula.tex or _UNSAFE_FORMULA.search(formula.tex):
         return False
     if not silent:
-        tex = next(group for group in match.groups() if group is not None)
-        mark = "$$" if match[0].startswith(("$$", "\\[")) else "$"
-        words = re.sub(r"<", r"\\lt ", " ".join(tex.split())).replace(">", r"\gt ")
+        mark = "$$" if formula.is_display else "$"
+        words = re.sub(r"<", r"\\lt ", " ".join(formula.tex.split())).replace(">", r"\gt ")
         state.push("formula", "", 0).content = f"{mark}{words}{mark}"
-    state.pos = match.end()
+    state.pos = formula.end
     return True
 
 
