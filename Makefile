@@ -34,10 +34,18 @@ UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE # each kernel and each server of the tests would compile the package once more
-.PHONY: help modules reports commands lab lite servers sdks gateways acp-agents mcp-clients test test-core test-browser check check-lint check-tests check-types check-page unit contract browser notebooks js docs screenshots state-images readme-images coverage coverage-unit coverage-kernel coverage-slow nightly compat-env compat-table newcomer vscode oldest site weekly release lock clean install-chromium bench bench-gates fault-campaign mutation-test pythons mcp-servers
+.PHONY: help lane bench pictures lab test test-core test-browser check check-lint check-tests check-types check-page unit browser js lane-pythons lane-lite site docs pictures-shots pictures-readme pictures-states lane-coverage coverage-unit coverage-kernel coverage-slow nightly lane-servers lane-sdks lane-gateways lane-acp-agents lane-mcp-clients lane-mcp-servers lane-compat lane-vscode lane-oldest bench-places lane-newcomer bench-behaviours bench-performance bench-gates bench-faults bench-mutants lane-weekly release lock clean install-chromium
 
+# Targets with a parameter: `make lane LANE=oldest` is `make lane-oldest`. Without it they list its values.
+list = grep -hE '^$(1)[a-z-]+:.* $(2) ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^$(1)([a-z-]+):.* $(2) /\1\t/' | expand -t 14
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
+	@$(call list,,\#\#)
+lane: ## run tests that need more than the normal lane has, such as a server, a program or another Python: make lane LANE=oldest
+	@$(if $(LANE),$(MAKE) lane-$(LANE),echo "Name one: make lane LANE=..."; $(call list,lane-,\#))
+bench: ## measure, and write a table of docs: make bench BENCH=performance
+	@$(if $(BENCH),$(MAKE) bench-$(BENCH),echo "Name one: make bench BENCH=..."; $(call list,bench-,\#))
+pictures: ## draw the view in JupyterLab: make pictures PICTURES=states
+	@$(if $(PICTURES),$(MAKE) pictures-$(PICTURES),echo "Name one: make pictures PICTURES=..."; $(call list,pictures-,\#))
 lab: build/.nbtool ## set everything up and open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: build/.nbtool js/node_modules/.package-lock.json ## set everything up and run all tests of the normal lane
@@ -61,16 +69,12 @@ unit: build/.nbtool ## the fast lane: the tests that need no kernel, server proc
 	seconds=$$(($$(date +%s) - begin)); test $$seconds -le $(UNIT_SECONDS) || { \
 		echo "make unit took $$seconds s, and promises $(UNIT_SECONDS) s: name what is slow in SLOW_TESTS (pytest --durations=20), or set UNIT_SECONDS."; \
 		exit 1; }
-contract: build/.nbtool ## what nbtool guarantees, by public names only
-	$(BIN)/pytest tests/contract
 browser: build/.old install-chromium ## the browser tests, in a real JupyterLab
 	$(BIN)/pytest tests/browser
-notebooks: build/.nbtool ## run the notebooks
-	$(BIN)/pytest tests/notebooks
 js: build/.nbtool js/node_modules/.package-lock.json ## build and test the TypeScript
 	$(NPM) test
-pythons: build/.old ## run the tests without a browser on other Pythons: make pythons PYTHONS="python3.12 python3.13"
-	@test -n "$(PYTHONS)" || { echo 'Name the interpreters: make pythons PYTHONS="python3.12 python3.13 python3.14"'; exit 1; }
+lane-pythons: build/.old # the tests without a browser on other Pythons: make lane LANE=pythons PYTHONS="python3.12 python3.13"
+	@test -n "$(PYTHONS)" || { echo 'Name the interpreters: make lane LANE=pythons PYTHONS="python3.12 python3.13 python3.14"'; exit 1; }
 	for python in $(PYTHONS); do \
 		venv=build/pythons/$$(basename $$python); \
 		test $$venv/.locked -nt requirements.lock || { $$python -m venv --clear --without-pip $$venv && \
@@ -78,26 +82,20 @@ pythons: build/.old ## run the tests without a browser on other Pythons: make py
 		$(PYTHON) -m pip --python $$venv install --quiet --no-deps --no-build-isolation --editable . && \
 			$$venv/bin/python -m pytest --ignore=tests/browser $(PYTEST_PARALLEL) || exit 1; \
 	done
-lite: build/.lite ## build the live demo, a JupyterLite site of static files, in build/lite
+lane-lite: build/.lite # build the live demo, a JupyterLite site of static files, in build/lite
 site: build/.site ## build the documentation, with the executed notebooks and the live demo, in build/site; a broken link is an error
-docs: build/.nbtool ## write the API reference to build/docs
+docs: build/.nbtool ## write the pages of docs that are made from the source, and the API reference in build/docs
+	for page in modules way_of_a_call commands reports; do $(BIN)/python docs/$$page.py || exit 1; done
 	$(BIN)/python docs/reference.py build/docs
-modules: build/.nbtool ## list all modules in docs/modules.md (not in git), from their docstrings, and write docs/way-of-a-call.md, from a trace
-	$(BIN)/python docs/modules.py
-	$(BIN)/python docs/way_of_a_call.py
-commands: build/.nbtool ## write docs/commands.md, the flags, commands and settings, from the tables of the source
-	$(BIN)/python docs/commands.py
-reports: build/.nbtool ## write docs/reports.md, the situations of public reports that tests hold, from their docstrings
-	$(BIN)/python docs/reports.py
-screenshots: build/.old install-chromium ## write screenshots of the view to build/shots
+pictures-shots: build/.old install-chromium # write screenshots of the view to build/shots
 	$(BIN)/pytest tests/browser -m shots
-readme-images: build/.nbtool install-chromium ## renew the images of the README in docs/pictures
+pictures-readme: build/.nbtool install-chromium # renew the images of the README in docs/pictures
 	$(BIN)/python docs/pictures.py
-state-images: build/.nbtool install-chromium ## renew the image of each state of a turn in docs/pictures/states: review the changes
+pictures-states: build/.nbtool install-chromium # renew the image of each state of a turn in docs/pictures/states: review the changes
 	$(BIN)/python docs/states.py
 # a thread that starts while coverage installs its trace function: https://github.com/python/cpython/issues/98257
 TRACED := -m "not weekly and (rest or not nightly)" -W ignore::pytest.PytestUnraisableExceptionWarning
-coverage: build/.old ## check 100 % branch coverage of chain, tools, wire and journal
+lane-coverage: build/.old # check 100 % branch coverage of chain, tools, wire and journal
 	$(BIN)/coverage erase
 	$(MAKE) --jobs 2 --output-sync=target coverage-unit coverage-kernel coverage-slow
 	$(BIN)/coverage combine --quiet
@@ -109,24 +107,24 @@ coverage-kernel: build/.nbtool
 coverage-slow: build/.nbtool # without the tests of time, which tracing lengthens
 	$(BIN)/coverage run --parallel-mode -m pytest $(TRACED) --ignore=tests/fuzzing/test_growth.py \
 		$(addprefix tests/,$(filter-out browser $(KERNEL_TESTS),$(SLOW_TESTS)))
-nightly: coverage site install-chromium compat-env build/vscode/.installed ## coverage, and the tests that take minutes
+nightly: lane-coverage site install-chromium lane-compat build/vscode/.installed ## coverage, and the tests that take minutes
 	$(BIN)/pytest -m "nightly and not weekly"
-	$(MAKE) oldest sdks
-servers: build/.nbtool $(VENV_SERVERS)/.locked ## test against a real llama.cpp server (compiled on first use, which takes minutes)
+	$(MAKE) lane-oldest lane-sdks
+lane-servers: build/.nbtool $(VENV_SERVERS)/.locked # test against a real llama.cpp server (compiled on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_llama_cpp.py -m nightly
-sdks: build/.nbtool ## compare the dialects with the types of the providers' newest SDKs (installed below build/sdks)
+lane-sdks: build/.nbtool # compare the dialects with the types of the providers' newest SDKs (installed below build/sdks)
 	$(PYTHON) -m venv --clear --without-pip build/sdks
 	$(PYTHON) -m pip --python build/sdks install --quiet --upgrade $(SDKS)
 	$(BIN)/pytest tests/providers/test_sdk_unions.py -m nightly
-gateways: build/.nbtool $(GATEWAYS) ## test through the gateways LiteLLM and Portkey (installed on first use, which takes minutes)
+lane-gateways: build/.nbtool $(GATEWAYS) # test through the gateways LiteLLM and Portkey (installed on first use, which takes minutes)
 	$(BIN)/pytest tests/servers/test_gateways.py -m nightly
-acp-agents: build/acp-agents/.installed install-chromium ## test an agent in a cell with Claude Code itself, with a double of its model, and what Codex offers its own (installed on first use, 800 MB)
+lane-acp-agents: build/acp-agents/.installed install-chromium # test an agent in a cell with Claude Code itself, with a double of its model, and what Codex offers its own (installed on first use, 800 MB)
 	$(BIN)/pytest tests/wire/agents/test_real_claude.py tests/wire/agents/test_real_codex.py tests/browser/test_agents.py -m nightly
-mcp-clients: build/mcp-clients/.installed install-chromium ## test a served notebook with clients of others (installed on first use)
+lane-mcp-clients: build/mcp-clients/.installed install-chromium # test a served notebook with clients of others (installed on first use)
 	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/browser/test_served.py -m nightly
-mcp-servers: build/mcp-servers/.installed ## test with servers that are made with the TypeScript SDKs and with fastmcp (installed on first use)
+lane-mcp-servers: build/mcp-servers/.installed # test with servers that are made with the TypeScript SDKs and with fastmcp (installed on first use)
 	$(BIN)/pytest tests/tools/mcp/others -m "nightly or not nightly"
-compat-env: build/.nbtool build/places/colab/.installed build/places/html-manager/.locked ## install other kernels, Colab's versions, an older JupyterLab, marimo and tools for notebooks for the nightly compatibility tests
+lane-compat: build/.nbtool build/places/colab/.installed build/places/html-manager/.locked # install other kernels, Colab's versions, an older JupyterLab, marimo and tools for notebooks for the nightly compatibility tests
 	for version in $(IPYKERNEL_VERSIONS); do test -d build/kernels/$$version || \
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
 	test -d build/places/lab44 || $(BIN)/pip install --quiet --no-deps --target build/places/lab44 jupyterlab==4.4.10
@@ -135,31 +133,31 @@ compat-env: build/.nbtool build/places/colab/.installed build/places/html-manage
 	test -d build/places/book || $(BIN)/pip install --quiet --target build/places/book jupyter-book==1.0.4.post1
 	test -d build/places/book2 || $(BIN)/pip install --quiet --no-deps --target build/places/book2 jupyter-book==2.1.7
 	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(COLLABORATION_PACKAGES)
-vscode: build/vscode/.installed install-chromium ## test in VS Code, its server in a browser (installed on first use, which takes minutes)
+lane-vscode: build/vscode/.installed install-chromium # test in VS Code, its server in a browser (installed on first use, which takes minutes)
 	$(BIN)/pytest tests/vscode -m nightly
-oldest: build/.nbtool build/oldest/core/.locked build/oldest/mcp/.locked ## run tests with the oldest of everything that pyproject.toml allows; the extra mcp, which needs newer packages, by itself
+lane-oldest: build/.nbtool build/oldest/core/.locked build/oldest/mcp/.locked # run tests with the oldest of everything that pyproject.toml allows; the extra mcp, which needs newer packages, by itself
 	HYPOTHESIS_STORAGE_DIRECTORY=build/oldest/hypothesis PYTHONPATH=$(CURDIR) build/oldest/core/bin/python -m pytest $(OLDEST_TESTS) $(addprefix --ignore=,$(OLDEST_MCP_TESTS)) $(PYTEST_PARALLEL)
 	PYTHONPATH=$(CURDIR) build/oldest/mcp/bin/python -m pytest $(OLDEST_MCP_TESTS) $(PYTEST_PARALLEL)
-compat-table: build/.old lite install-chromium compat-env ## run the compatibility tests and write the table of docs/compatibility.md
+bench-places: build/.old lane-lite install-chromium lane-compat # run the compatibility tests and write the table of docs/compatibility.md
 	$(BIN)/python -m tests.compat.where $(PLACE)
 	$(BIN)/python -m tests.compat.tools $(PLACE)
-newcomer: build/.nbtool install-chromium ## install the wheel on the oldest and the newest Python, go through the first notebook, and report the steps
+lane-newcomer: build/.nbtool install-chromium # install the wheel on the oldest and the newest Python, go through the first notebook, and report the steps
 	$(BIN)/python -m tests.packaging.newcomer
-behaviour-tables: build/.nbtool ## hold a conversation with the double of each provider and write the tables of docs/behaviours.md and docs/history.md
+bench-behaviours: build/.nbtool # hold a conversation with the double of each provider and write the tables of docs/behaviours.md and docs/history.md
 	$(BIN)/python -m tests.providers --write
-bench: build/.nbtool install-chromium ## run the benchmarks, also of other libraries, and write docs/performance.md
+bench-performance: build/.nbtool install-chromium # run the benchmarks, also of other libraries, and write docs/performance.md
 	$(BIN)/python -m benchmarks --write
-bench-gates: build/.nbtool build/agentdojo/.installed ## measure what approvals stop and cost on public attacks, and write docs/gate-benchmark.md; ROWS="effects,typed"
+bench-gates: build/.nbtool build/agentdojo/.installed # measure what approvals stop and cost on public attacks, and write docs/gate-benchmark.md; make bench BENCH=gates ROWS="effects,typed"
 	nice $(BIN)/python -m benchmarks.gates --only "$(ROWS)" --write
 build/agentdojo/.installed:
 	$(BIN)/python -m pip install --quiet --no-deps --target $(@D) agentdojo==0.1.35
 	$(BIN)/python -m pip install --quiet --target $(@D) docstring-parser 'pydantic[email]' pyyaml deepdiff rich tenacity
 	touch $@
-fault-campaign: build/.old install-chromium ## run the fault campaign and write docs/reliability.md; LANE=nightly, LANE=weekly MINUTES=4, ROWS=C1,C5
+bench-faults: build/.old install-chromium # run the fault campaign and write docs/reliability.md; make bench BENCH=faults LANE=nightly, LANE=weekly MINUTES=4, ROWS=C1,C5
 	$(BIN)/python -m tests.campaigns.faults $(or $(LANE),quick) --rows "$(ROWS)" --minutes "$(MINUTES)" --write
-mutation-test: build/.nbtool ## run mutation tests of CORE and write the figures to docs/reliability.md
+bench-mutants: build/.nbtool # run mutation tests of CORE and write the figures to docs/reliability.md
 	nice $(BIN)/python -m tests.campaigns.mutants --write
-weekly: build/.old install-chromium ## the tests that take hours
+lane-weekly: build/.old install-chromium # the tests that take hours
 	$(BIN)/pytest -m weekly
 release: build/.nbtool build/twine/.installed ## build, check and tag a release: make release VERSION=1.2.3
 	.ci/release "$(VERSION)"
@@ -181,7 +179,7 @@ $(NIGHTLY_LOCKS): requirements-%.lock: | build/uv/.installed
 	$(UV) $(LOCKED_$*) -o $@
 build/uv/.installed:
 	$(PYTHON) -m venv --without-pip build/uv && $(PYTHON) -m pip --python build/uv install --quiet uv && touch $@
-clean: ## remove everything that was generated
+clean: # remove everything that was generated
 	rm -rf .venv $(VENV_IPYKERNEL6) $(VENV_SERVERS) $(NIGHTLY_LOCKS) docs/modules.md build dist js/node_modules nbtool/view/static share .*_cache .coverage .hypothesis
 
 build/twine/.installed:

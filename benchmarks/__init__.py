@@ -1,4 +1,4 @@
-"""Benchmarks of nbtool, other libraries and minimal hand-written clients: `make bench`.
+"""Benchmarks of nbtool, other libraries and minimal hand-written clients: `make bench BENCH=performance`.
 
 __main__.py       the command: runs everything, prints a table, writes docs/performance.md
 server.py         a deterministic server on loopback that speaks Chat Completions

@@ -25,7 +25,7 @@ from benchmarks.environments import ROOT
 from benchmarks.rounds import measure, start_server
 
 PAGE = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- {name}: make bench -->", "<!-- end of {name} -->"
+BEGIN, END = "<!-- {name}: make bench BENCH=performance -->", "<!-- end of {name} -->"
 SMALL = (
     "text-2000",
     "text-20000",

@@ -22,7 +22,7 @@ HEAD = """# Flags and commands
 
 All flags of `%%chat`, all commands of `%chat` and all settings. `%%chat --help` and `%chat help` list them
 in a notebook, `%chat help COMMAND` and `%chat help FLAG` explain one, and Tab offers them with what can
-follow. `make commands` writes this page from the same tables.
+follow. `make docs` writes this page from the same tables.
 """
 
 CELLS = """A cell begins with `%%chat`, comments above it at most; flags stand on that line, and the prompt below it. A
@@ -115,7 +115,7 @@ def main() -> int | str:
     if "--check" not in sys.argv:
         PAGE.write_text(page(), "utf-8")
         return 0
-    return 0 if PAGE.read_text("utf-8") == page() else "docs/commands.md is not up to date: run `make commands`."
+    return 0 if PAGE.read_text("utf-8") == page() else "docs/commands.md is not up to date: run `make docs`."
 
 
 if __name__ == "__main__":

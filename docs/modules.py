@@ -17,7 +17,7 @@ LIMIT = 200
 HEAD = """# Modules
 
 What each module contains, in one line: search this page for what you want to change. The packages, and what each may
-import, are in [CONTRIBUTING.md](../CONTRIBUTING.md). `make modules` writes this page from the docstrings.
+import, are in [CONTRIBUTING.md](../CONTRIBUTING.md). `make docs` writes this page from the docstrings.
 """
 
 _COMMENT = re.compile(r"/\*\*(?P<text>.*?)\*/\s*(?P<next>[^\n]*)", re.DOTALL)

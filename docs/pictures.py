@@ -1,6 +1,6 @@
 """Make the pictures of the README, in docs/pictures: a turn that waits and one that is finished, and one in motion.
 
-    make readme-images
+    make pictures PICTURES=readme
 
 A real JupyterLab in a real Chromium, the practice model, the data of the notebooks; nothing is drawn afterwards but the
 ring around the mouse.

@@ -23,7 +23,7 @@ HEAD = """# Public reports
 What people reported of other projects, tried here: each row is a test in `tests/reports/`, or where it needs a page in
 `tests/browser/`, that builds the situation and checks what is right for nbtool. *Before* is what nbtool did when the
 report was looked up: *right*, or *wrong*, also where it had no way to do it; the change that came with the test made it
-right. How such tests are made is in [development.md](development.md#public-reports). `make reports` writes this
+right. How such tests are made is in [development.md](development.md#public-reports). `make docs` writes this
 page from their docstrings.
 """
 
@@ -128,7 +128,7 @@ def main() -> int | str:
     if "--check" not in sys.argv:
         PAGE.write_text(page(found), "utf-8")
         return 0
-    return 0 if PAGE.read_text("utf-8") == page(found) else "docs/reports.md is not up to date: run `make reports`."
+    return 0 if PAGE.read_text("utf-8") == page(found) else "docs/reports.md is not up to date: run `make docs`."
 
 
 if __name__ == "__main__":

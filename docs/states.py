@@ -1,6 +1,6 @@
 """Draw every state of a turn, light and dark, in docs/pictures/states: what the view looks like, to be looked at.
 
-    make state-images
+    make pictures PICTURES=states
 
 They are kept with the sources, so that a change of the view shows in its pictures too.
 """

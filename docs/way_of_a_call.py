@@ -36,7 +36,7 @@ HEAD = """# The way of a call
 What happens to one call of a tool, from the end of the reply that makes it to the next request, in order: the tool asks
 for approval, a person approves, and it runs on the thread that called. Each function that does something is listed
 where it is first called, each event where it is emitted; the other ways list what the first one does not have.
-`make modules` writes this page from traces of such turns. Whatever ends a call, `run_call` catches it and gives the
+`make docs` writes this page from traces of such turns. Whatever ends a call, `run_call` catches it and gives the
 call its one outcome, which `emit_outcome` writes; calls of a stopped turn whose `run_call` was not entered yet get
 theirs in `ToolCalling._stop`, and those of a kernel that was killed in `_missing_outcomes`, when the turn is read.
 """

@@ -1,6 +1,6 @@
 """Build the live demo: a JupyterLite site of static files, in which nothing is loaded from another host.
 
-    python lite/build_site.py PARTS OUTPUT    (make lite does it)
+    python lite/build_site.py PARTS OUTPUT    (make lane LANE=lite does it)
 
 `PARTS` holds what was downloaded, in exact versions: `node_modules/pyodide`, the Python runtime; `wheels`, the
 packages that nbtool needs in the browser, and nbtool's own; the environment of this Python has JupyterLite.

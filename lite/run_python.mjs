@@ -1,6 +1,6 @@
 // Run a Python script of this repository in the demo's Python: node lite/run_python.mjs SCRIPT [ARGUMENT…]
 //
-// `make lite` downloads that Python and the wheels to build/lite-parts, or set LITE_PARTS to another folder with them.
+// `make lane LANE=lite` downloads that Python and the wheels to build/lite-parts, or set LITE_PARTS to another folder with them.
 import { readFileSync, readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";

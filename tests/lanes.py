@@ -1,8 +1,8 @@
 """Which cases of a long table run in the normal lane: a sample, always the same, of each test with more than a few.
 
-The others are marked `nightly` and `rest`: `make nightly` and `make coverage` run them, and so does pytest where a case
-is named. A case is chosen by the digest of its id, so that a new one takes the place of one other at most, and a table
-of several axes is not cut along one of them.
+The others are marked `nightly` and `rest`: `make nightly` and `make lane LANE=coverage` run them, and so does pytest
+where a case is named. A case is chosen by the digest of its id, so that a new one takes the place of one other at
+most, and a table of several axes is not cut along one of them.
 """
 
 from __future__ import annotations

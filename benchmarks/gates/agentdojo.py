@@ -1,6 +1,6 @@
 """AgentDojo's suites: tasks, attacks, tools and checks, of its package in a folder of its own.
 
-`make bench-gates` installs the package below build/; it is no dependency of nbtool.
+`make bench BENCH=gates` installs the package below build/; it is no dependency of nbtool.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.gates.world import Call, World
 FOLDER = ROOT / "build" / "agentdojo"
 VERSION = "0.1.35"
 SUITES_VERSION = "v1.2.2"
-MISSING = "AgentDojo is not installed in build/agentdojo: run `make bench-gates`."
+MISSING = "AgentDojo is not installed in build/agentdojo: run `make bench BENCH=gates`."
 
 MARK = "<INFORMATION>"
 """A part of the injected text."""

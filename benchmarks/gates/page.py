@@ -12,7 +12,7 @@ from benchmarks.gates.totals import Totals
 
 PAGE = ROOT / "docs" / "gate-benchmark.md"
 
-BEGIN, END = "<!-- {name}: make bench-gates -->", "<!-- end of {name} -->"
+BEGIN, END = "<!-- {name}: make bench BENCH=gates -->", "<!-- end of {name} -->"
 
 Figures = Mapping[str, Totals]
 

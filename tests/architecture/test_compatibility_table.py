@@ -23,7 +23,7 @@ def rows() -> list[list[str]]:
 def test_the_table_of_places_is_what_its_tests_were_found_to_do() -> None:
     found = json.loads(FOUND.read_text(encoding="utf-8"))
 
-    assert rows_found(found) in PAGE.read_text(encoding="utf-8"), "`make compat-table` writes the table"
+    assert rows_found(found) in PAGE.read_text(encoding="utf-8"), "`make bench BENCH=places` writes the table"
     for place in PLACES:
         assert found["rows"].get(place.where, {"tests": 0})["tests"] >= len(place.tests), place.where
 
@@ -31,7 +31,7 @@ def test_the_table_of_places_is_what_its_tests_were_found_to_do() -> None:
 def test_the_table_of_tools_is_what_its_tests_were_found_to_do() -> None:
     found = json.loads(tools.FOUND.read_text(encoding="utf-8"))
 
-    assert tools.rows(found) in PAGE.read_text(encoding="utf-8"), "`make compat-table` writes the table"
+    assert tools.rows(found) in PAGE.read_text(encoding="utf-8"), "`make bench BENCH=places` writes the table"
     for tool in tools.TOOLS:
         assert found["rows"].get(tool.name, {"tests": 0})["tests"] >= len(tool.tests), tool.name
         assert all((ROOT / test.partition("::")[0]).is_file() for test in tool.tests), tool.name

@@ -1,4 +1,4 @@
-"""`make modules` lists every module, as its docstring or its first comment describes it."""
+"""`make docs` lists every module, as its docstring or its first comment describes it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ REPLY = "**Gentoo** is the heaviest."
 SECONDS = 90
 """Claude Code starts in seconds, on two busy cores in tens of them."""
 
-pytestmark = pytest.mark.skipif(not INSTALLED.exists(), reason="`make acp-agents` installs it.")
+pytestmark = pytest.mark.skipif(not INSTALLED.exists(), reason="`make lane LANE=acp-agents` installs it.")
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.nightly
 def page(profile: BrowserContext) -> Iterator[tuple[Page, list[str]]]:
     """Give a page whose scripts come from the folders of this machine, and the errors of the page."""
     if not INSTALLED.is_dir():
-        pytest.fail("The html-manager is not installed: `make compat-env` installs it.", pytrace=False)
+        pytest.fail("The html-manager is not installed: `make lane LANE=compat` installs it.", pytrace=False)
     page, errors = profile.new_page(), list[str]()
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.route("**/*", _answer)

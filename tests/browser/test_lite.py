@@ -65,7 +65,7 @@ class SiteHandler(SimpleHTTPRequestHandler):
 def site() -> Iterator[str]:
     """Serve the site."""
     if not (SITE / "lab" / "index.html").is_file():
-        pytest.fail("The site is not built: `make lite` builds it.", pytrace=False)
+        pytest.fail("The site is not built: `make lane LANE=lite` builds it.", pytrace=False)
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SiteHandler, directory=SITE))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()

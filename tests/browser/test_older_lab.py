@@ -23,7 +23,7 @@ OLDER = ROOT / "build" / "places" / "lab44"
 @pytest.fixture
 def older(profile: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if not OLDER.is_dir():
-        pytest.fail("There is no JupyterLab 4.4: `make compat-env` installs it.", pytrace=False)
+        pytest.fail("There is no JupyterLab 4.4: `make lane LANE=compat` installs it.", pytrace=False)
     with lab_of(Server(tmp_path_factory.mktemp("lab44"), overlay=OLDER), profile) as lab:
         yield lab
 

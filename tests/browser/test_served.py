@@ -134,7 +134,7 @@ def test_the_card_of_a_result_names_the_program_that_would_receive_it(lab: Lab) 
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients.")
+@pytest.mark.skipif(not INSTALLED.exists(), reason="`make lane LANE=mcp-clients` installs other clients.")
 def test_a_call_of_codex_is_approved_by_a_click_while_another_cell_runs(lab: Lab, tmp_path: Path) -> None:
     notebook, url, token = serve(lab, BUSY, END)
     notebook.start_cell(3)
@@ -157,7 +157,7 @@ def test_a_call_of_codex_is_approved_by_a_click_while_another_cell_runs(lab: Lab
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients.")
+@pytest.mark.skipif(not INSTALLED.exists(), reason="`make lane LANE=mcp-clients` installs other clients.")
 @pytest.mark.parametrize("program", ["fastmcp", "inspector"])
 def test_a_call_of_another_client_is_approved_by_a_click_while_another_cell_runs(lab: Lab, program: str) -> None:
     notebook, url, token = serve(lab, BUSY, END)
@@ -182,7 +182,7 @@ def test_a_call_of_another_client_is_approved_by_a_click_while_another_cell_runs
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients.")
+@pytest.mark.skipif(not INSTALLED.exists(), reason="`make lane LANE=mcp-clients` installs other clients.")
 def test_a_question_of_a_call_that_codex_gave_up_is_withdrawn(lab: Lab, tmp_path: Path) -> None:
     notebook, url, token = serve(lab)
 

@@ -24,7 +24,7 @@ FRONTS: tuple[Front, ...] = ("lab", "notebook")
 @pytest.fixture
 def together(profile: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if not TOGETHER.is_dir():
-        pytest.fail("There is no jupyter-collaboration: `make compat-env` installs it.", pytrace=False)
+        pytest.fail("There is no jupyter-collaboration: `make lane LANE=compat` installs it.", pytrace=False)
     with lab_of(Server(tmp_path_factory.mktemp("together"), extensions=TOGETHER), profile) as lab:
         yield lab
 

@@ -19,7 +19,7 @@ def find_overlay(name: str) -> Path:
     """Return the folder of packages that only the nightly lane needs, or fail."""
     overlay = ROOT / "build" / "places" / name
     if not overlay.is_dir():
-        pytest.fail(f"There is no {overlay}: `make compat-env` installs it.", pytrace=False)
+        pytest.fail(f"There is no {overlay}: `make lane LANE=compat` installs it.", pytrace=False)
     return overlay
 
 

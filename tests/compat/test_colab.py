@@ -32,7 +32,7 @@ DECIDED = "print(received, answer.status, answer.calls[0].decisions[0].by)"
 def colab(**how: Any) -> Any:
     """Open a page of a kernel with Colab's versions, and this folder's nbtool."""
     if not PYTHON.exists():
-        pytest.fail(f"There is no {PYTHON}: `make compat-env` installs it.", pytrace=False)
+        pytest.fail(f"There is no {PYTHON}: `make lane LANE=compat` installs it.", pytrace=False)
     return open_page(python=str(PYTHON), overlay=ROOT, **how)
 
 

@@ -50,7 +50,7 @@ def older(version: str) -> Path:
     """Give where an older ipykernel was installed."""
     overlay = ROOT / "build" / "kernels" / version
     if not overlay.is_dir():
-        pytest.fail(f"There is no ipykernel {version}: `make compat-env` installs it.", pytrace=False)
+        pytest.fail(f"There is no ipykernel {version}: `make lane LANE=compat` installs it.", pytrace=False)
     return overlay
 
 

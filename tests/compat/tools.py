@@ -146,7 +146,7 @@ def installed_versions() -> dict[str, str]:
         try:
             found[name] = extra.get(name) or version(name)
         except PackageNotFoundError:
-            sys.exit(f"There is no {name}: `make compat-env` installs it.")
+            sys.exit(f"There is no {name}: `make lane LANE=compat` installs it.")
     return found
 
 

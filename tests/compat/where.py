@@ -1,4 +1,4 @@
-"""Where nbtool runs: the table of docs/compatibility.md, with the tests of each row. `make compat-table` writes it.
+"""Where nbtool runs: the table of docs/compatibility.md, with the tests of each row.
 
     python -m tests.compat.where            # run all of it, and write the table and what was recorded
     python -m tests.compat.where marimo     # run the rows whose text has this word

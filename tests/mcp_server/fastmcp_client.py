@@ -1,5 +1,5 @@
 # ruff: noqa: T201 - its output is read by the test
-"""Uses a served notebook with the client of fastmcp, in the environment that `make mcp-clients` installs."""
+"""Uses a served notebook with the client of fastmcp, in the environment that `make lane LANE=mcp-clients` installs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of others that use a served notebook, as `make mcp-clients` installs them: fastmcp, the inspector."""
+"""Programs that use a served notebook: fastmcp, the inspector (installed by `make lane LANE=mcp-clients`)."""
 
 from __future__ import annotations
 

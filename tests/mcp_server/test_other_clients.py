@@ -32,7 +32,7 @@ MODERN = ("--protocol-era", "modern")
 pytestmark = [
     pytest.mark.nightly,
     pytest.mark.timeout(300),  # each program starts Node, Rust or Python anew
-    pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs other clients."),
+    pytest.mark.skipif(not INSTALLED.exists(), reason="`make lane LANE=mcp-clients` installs other clients."),
 ]
 SCENARIOS = (
     "server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-image", "tools-call-error",

@@ -1,6 +1,6 @@
 """The newcomer's walk: from a Python and the package to an answer in JupyterLab, each step with its seconds.
 
-    python -m tests.packaging.newcomer    # on the oldest and the newest Python of this machine (make newcomer)
+    python -m tests.packaging.newcomer    # on the oldest and the newest Python here (make lane LANE=newcomer)
 
 Nothing of the project's environment takes part but what drives the browser. The steps are written to
 build/newcomer.md, with pictures in build/shots.

@@ -1,7 +1,7 @@
 """The tables of docs/behaviours.md (what providers refuse) and docs/history.md (what is read from their prompt caches).
 
 python -m tests.providers            # run all rows in all their dialects, and print the tables
-python -m tests.providers --write    # write them into the pages, as `make behaviour-tables` does
+python -m tests.providers --write    # write them into the pages, as `make bench BENCH=behaviours` does
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.providers.conversations import LABELS, converse
 from tests.providers.observations import OBSERVATIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "behaviours.md"
-BEGIN, END = "<!-- tables: make behaviour-tables -->\n", "<!-- end of tables -->\n"
+BEGIN, END = "<!-- tables: make bench BENCH=behaviours -->\n", "<!-- end of tables -->\n"
 
 
 def tables() -> str:

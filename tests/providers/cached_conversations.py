@@ -21,7 +21,7 @@ from tests.providers.simulator import simulate
 from tests.wire.process_state import clear_adaptations
 
 PAGE = Path(__file__).parents[2] / "docs" / "history.md"
-BEGIN, END = "<!-- cache table: make behaviour-tables -->\n", "<!-- end of table -->\n"
+BEGIN, END = "<!-- cache table: make bench BENCH=behaviours -->\n", "<!-- end of table -->\n"
 
 PROVIDERS = {"anthropic": "anthropic", "gemini": "google"}
 TOOL_MODES = ("native", "prompted")

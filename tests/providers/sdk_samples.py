@@ -1,6 +1,6 @@
 """Write the members of the unions of the providers' own SDKs, each with a sample made from its type, as JSON.
 
-Run by the Python of an environment that has the SDKs and not nbtool (`make sdks`).
+Run by the Python of an environment that has the SDKs and not nbtool (`make lane LANE=sdks`).
 Each text of a sample is `sample of` and the name of its field.
 """
 

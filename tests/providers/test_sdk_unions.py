@@ -1,7 +1,8 @@
 """The dialects against the types of the providers' newest SDKs: no member of a union is silently dropped.
 
-`make sdks` installs the SDKs below `build/sdks`. Each member that shows nothing in a reply is in `unread_members.toml`,
-with the reason; what else there is has an effect that can be seen: text, a call, a notice, an error, another stop.
+`make lane LANE=sdks` installs the SDKs below `build/sdks`. Each member that shows nothing in a reply is in
+`unread_members.toml`, with the reason; what else there is has an effect that can be seen: text, a call, a notice,
+an error, another stop.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SDK_PYTHON = HERE.parents[1] / "build/sdks/bin/python"
 def sdk_members() -> dict[str, dict[str, Any]]:
     """Return the members of each union with their samples, as the SDKs have them."""
     if not SDK_PYTHON.exists():
-        pytest.skip("The SDKs are not installed; `make sdks` installs them.")
+        pytest.skip("The SDKs are not installed; `make lane LANE=sdks` installs them.")
     written = subprocess.run(
         [SDK_PYTHON, HERE / "sdk_samples.py"], capture_output=True, check=True, timeout=120, text=True
     )

@@ -12,7 +12,7 @@ from tests.servers.upstream import serve_upstream
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     if not PYTHON.exists():
-        pytest.skip("There is no .venv-servers with the servers of others in it; `make servers` makes it.")
+        pytest.skip("There is no .venv-servers with the servers of others in it; `make lane LANE=servers` makes it.")
     running = Server(tmp_path_factory.mktemp("llama"))
     running.start()
     yield running

@@ -48,7 +48,7 @@ by_every_route = pytest.mark.parametrize("way", ROUTES, indirect=True, ids=[" ".
 
 def find_gateway(gateways: dict[str, Gateway], name: str) -> Gateway:
     if name not in gateways:
-        pytest.skip(f"{name} is not installed; `make gateways` installs it.")
+        pytest.skip(f"{name} is not installed; `make lane LANE=gateways` installs it.")
     return gateways[name]
 
 

@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     if not (PARTS / ".installed").exists():
-        pytest.fail("There is no VS Code: `make vscode` installs it.", pytrace=False)
+        pytest.fail("There is no VS Code: `make lane LANE=vscode` installs it.", pytrace=False)
     editor = Editor(tmp_path_factory.mktemp("vscode"))
     editor.start()
     yield editor

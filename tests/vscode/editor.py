@@ -21,7 +21,7 @@ from playwright.sync_api import Frame, FrameLocator, Locator, Page
 from tests.browser.server import LOOPBACK, ROOT
 
 PARTS = ROOT / "build" / "vscode"
-"""VS Code's server, and the extension of the tests, as `make vscode` puts them together."""
+"""VS Code's server, and the extension of the tests, as `make lane LANE=vscode` puts them together."""
 
 HERE = Path(__file__).parent
 START_SECONDS = 60

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 LATEST_RUNS = ROOT / "build" / "faults"
 COMMITTED = Path(__file__).with_name("figures.json")
 PAGE = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- table: make fault-campaign -->", "<!-- end of table -->"
+BEGIN, END = "<!-- table: make bench BENCH=faults -->", "<!-- end of table -->"
 LANES = ("quick", "nightly", "weekly", "mutants")
 
 HEAD = (

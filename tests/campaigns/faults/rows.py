@@ -120,7 +120,11 @@ ROWS = (
         ),
     ),
     Row("C15", "many turns in one process", (r"tests/campaigns/soak/test_soak.py::",)),
-    Row("C16", "large replies in the page", why="measured, not tested: `make bench`, in performance.md"),
+    Row(
+        "C16",
+        "large replies in the page",
+        why="measured, not tested: docs/performance.md",
+    ),
     Row(
         "C17",
         "misbehaving Model Context Protocol servers and clients, and web pages that pose as one",
@@ -154,7 +158,7 @@ ROWS = (
             r"tests/fuzzing/test_fuzz.py::",
         ),
     ),
-    Row("C20", "mutants of the code: killed, or survived with a reason", why="`make mutation-test`, below"),
+    Row("C20", "mutants of the code: killed, or survived with a reason", why="`make bench BENCH=mutants`, below"),
     Row("C21", "promises without a test", (r"tests/architecture/test_promises.py::",)),
     Row("C22", "the tests in random order", (r"tests/campaigns/faults/test_order.py::",)),
     Row(

@@ -46,7 +46,7 @@ BUILD = Path(tempfile.gettempdir()) / f"nbtool-mutants-{hashlib.sha256(str(ROOT)
 PAGE = ROOT / "docs" / "reliability.md"
 REASONS = Path(__file__).with_name("survivors.toml")
 FIGURES = ROOT / "build" / "faults" / "C20-weekly.json"
-BEGIN, END = "<!-- mutants: make mutation-test -->", "<!-- end of mutants -->"
+BEGIN, END = "<!-- mutants: make bench BENCH=mutants -->", "<!-- end of mutants -->"
 
 PARTS = {"chain": 0.2, "tools": 0.3, "wire": 0.3, "chat/journal": 0.2}
 """The mutated packages, and their shares of the sample."""

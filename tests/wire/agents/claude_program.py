@@ -1,4 +1,4 @@
-"""Claude Code itself, as `make acp-agents` installs it below build/acp-agents, with a home and a model of the tests."""
+"""Claude Code itself, as `make lane LANE=acp-agents` installs it, with a home and a model of the tests."""
 
 from __future__ import annotations
 

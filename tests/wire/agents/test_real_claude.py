@@ -1,4 +1,4 @@
-"""Claude Code itself, with a double of its model on loopback (`make acp-agents` installs it below build/acp-agents)."""
+"""Claude Code itself, with a double of its model on loopback (`make lane LANE=acp-agents` installs it)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECONDS = 60.0
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif(not INSTALLED.exists(), reason="make acp-agents installs it"),
+    pytest.mark.skipif(not INSTALLED.exists(), reason="make lane LANE=acp-agents installs it"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Why Codex is refused: what it offers its model where everything is switched off that can be (`make acp-agents`)."""
+"""Why Codex is refused: what it offers its model with all switched off that can be (`make lane LANE=acp-agents`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEITHER_FILES_NOR_PROGRAMS = {
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif(not INSTALLED.exists(), reason="make acp-agents installs it"),
+    pytest.mark.skipif(not INSTALLED.exists(), reason="make lane LANE=acp-agents installs it"),
 ]
 
 

@@ -1,6 +1,7 @@
 """Servers that are made with the SDKs of others, each in its own process: all do the same, and are used the same way.
 
-`make mcp-servers` installs the packages below build/mcp-servers. The server of the Python SDK needs none of them.
+`make lane LANE=mcp-servers` installs the packages below build/mcp-servers. The server of the Python SDK needs
+none of them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def command_of(kind: str, folder: Path) -> list[str | Path]:
         (folder / "node_modules").symlink_to(PACKAGES / "node_modules")
         server += ["reject" if "newest" in kind else "serve"]
     if not kind.startswith("python") and not (PACKAGES / ".installed").exists():
-        pytest.skip("the packages are not installed: make mcp-servers")
+        pytest.skip("the packages are not installed: make lane LANE=mcp-servers")
     if "newest" in kind and not kind.startswith("typescript"):
         server.insert(1, NEWEST_ONLY)
     return server
@@ -157,7 +158,7 @@ def test_a_server_of_fastmcp_asks_for_one_value(
 @nightly
 def test_the_servers_of_the_protocol_itself_are_used_in_one_session(tmp_path: Path) -> None:
     if not (PACKAGES / ".installed").exists():
-        pytest.skip("the packages are not installed: make mcp-servers")
+        pytest.skip("the packages are not installed: make lane LANE=mcp-servers")
     (tmp_path / "a.txt").write_text("hello")
     package = PACKAGES / "node_modules" / "@modelcontextprotocol"
     config = {
