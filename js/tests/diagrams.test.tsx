@@ -1,6 +1,6 @@
 import { h, render } from "preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { setDiagramDrawer } from "../src/kernel/diagrams";
+import { setDiagramDrawer } from "../src/kernel/pageServices";
 import { Code } from "../src/rich/markdown/code";
 import { MAX_DIAGRAMS, MAX_SVG_CHARS } from "../src/rich/markdown/Diagram";
 import {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type CellRunner, setCellRunner } from "../src/kernel/cellRunner";
+import { type CellRunner, setCellRunner } from "../src/kernel/pageServices";
 import { Kernel, shown, start } from "./page";
 
 const FAILED = { id: "c1", source: "print(x)" };

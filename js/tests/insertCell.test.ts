@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { setCellLink } from "../src/kernel/cellLink";
+import { setCellLink } from "../src/kernel/pageServices";
 import type { Cell, NotebookModel } from "../src/notebook/notebookModel";
 import type { ProseBlock } from "../src/protocol";
 import { dangers, drawn, Kernel, shown, start } from "./page";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { setOutputDrawer } from "../src/kernel/outputDrawer";
+import { setOutputDrawer } from "../src/kernel/pageServices";
 import { isPassive } from "../src/lab/passive";
 import { drawResult } from "../src/lab/results";
 import type { RenderMime, SharedModules } from "../src/lab/types";

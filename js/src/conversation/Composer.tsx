@@ -1,6 +1,7 @@
-import { Component, type JSX, type TargetedKeyboardEvent } from "preact";
+import { Component, type JSX } from "preact";
 import type { ModelChoice } from "../generated";
 import { ModelSelect } from "../views/ModelSelect";
+import { MessageBox } from "../views/text/MessageBox";
 
 interface ComposerProps {
   /** The models for the next prompt, that of the chat first. */
@@ -27,28 +28,20 @@ export class Composer extends Component<ComposerProps, { text: string; model: st
     this.setState({ text: "" });
   };
 
-  #onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
-    event.stopPropagation();
-    if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
-    event.preventDefault();
-    if (!event.repeat) this.#submit(event);
-  };
-
   render(): JSX.Element {
     const { text } = this.state;
     const { models, canSend } = this.props;
     const what = canSend ? "Continue the chat" : "Continue the chat: your text becomes a new cell below";
     return (
       <div class="nb-composer">
-        <textarea
+        <MessageBox
+          text={text}
           rows={2}
           maxLength={100_000}
           placeholder={`${what} (Shift+Enter: new line)`}
-          aria-label={what}
-          data-lm-suppress-shortcuts="true"
-          value={text}
-          onInput={({ currentTarget }) => this.setState({ text: currentTarget.value })}
-          onKeyDown={this.#onKeyDown}
+          label={what}
+          onInput={(text) => this.setState({ text })}
+          onEnter={this.#submit}
         />
         <div class="nb-composer-side">
           {models.length > 0 && (
@@ -72,9 +65,4 @@ export class Composer extends Component<ComposerProps, { text: string; model: st
       </div>
     );
   }
-}
-
-/** Whether Enter belongs to an input method that composes a character; Safari tells it by the code alone. */
-function isComposing(event: TargetedKeyboardEvent<HTMLTextAreaElement>): boolean {
-  return event.isComposing || event.keyCode === 229;
 }

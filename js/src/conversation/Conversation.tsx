@@ -1,6 +1,6 @@
 import { Component, createRef, type JSX } from "preact";
 import type { ModelChoice } from "../generated";
-import { cellRunner } from "../kernel/cellRunner";
+import { cellRunner } from "../kernel/pageServices";
 import { escapeInvisible, plural, singleLine } from "../text/format";
 import { actionText } from "../views/actions";
 import { InsertedCellNotice } from "../views/InsertedCell";

@@ -2,7 +2,7 @@
  * Formulas of a model, set by JupyterLab's typesetter (MathJax): only plain ones (see `plainFormula.ts` of the second
  * module) are given to it, and what it makes is checked as well.
  */
-import type { Typesetter } from "../kernel/typesetter";
+import type { Typesetter } from "../kernel/pageServices";
 import type { LatexTypesetter } from "./types";
 
 const MATHML = new Set(

@@ -5,13 +5,15 @@
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
 
-import { setCellLink } from "../kernel/cellLink";
-import { setCellReveal } from "../kernel/cellReveal";
-import { setCellRunner } from "../kernel/cellRunner";
-import { setDiagramDrawer } from "../kernel/diagrams";
 import { claimRequest, LAZY_NAMES, lazyModule, onModule, setModule } from "../kernel/lazy";
-import { setOutputDrawer } from "../kernel/outputDrawer";
-import { setTypesetter } from "../kernel/typesetter";
+import {
+  setCellLink,
+  setCellReveal,
+  setCellRunner,
+  setDiagramDrawer,
+  setOutputDrawer,
+  setTypesetter,
+} from "../kernel/pageServices";
 import styles from "../styles.css";
 import { findCell, findPanel, findPanelOfCell, revealCell, showCell } from "./actions";
 import { addChatCells } from "./chatCells";

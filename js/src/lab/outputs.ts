@@ -1,5 +1,5 @@
 /** The way of a result to JupyterLab's renderers, and to the outputs of its cell. */
-import type { OutputDrawer } from "../kernel/outputDrawer";
+import type { OutputDrawer } from "../kernel/pageServices";
 import { cellIndex, findPanelOfCell } from "./actions";
 import type { drawResult } from "./results";
 import type { RendererContext } from "./types";

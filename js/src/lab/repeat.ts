@@ -1,5 +1,5 @@
 /** A turn that is sent again by one click: its own cell runs, as Ctrl+Enter in it does, and makes a new version. */
-import type { CellRunner } from "../kernel/cellRunner";
+import type { CellRunner } from "../kernel/pageServices";
 import { outputsOf } from "../notebook/notebookModel";
 import { type Head, VERSION } from "../protocol";
 import { cellIndex, findPanel } from "./actions";

@@ -1,9 +1,8 @@
 /** Tells the kernel what this page can do, over each way that a click could take; the kernel notes which arrive. */
-import { cellLink } from "../kernel/cellLink";
+
 import { openChannel } from "../kernel/channel";
 import { canControl } from "../kernel/control";
-import { diagramDrawer } from "../kernel/diagrams";
-import { typesetter } from "../kernel/typesetter";
+import { cellLink, diagramDrawer, typesetter } from "../kernel/pageServices";
 import type { Model } from "../model";
 import { notebookOf } from "../notebook/notebookModel";
 import type { FrontEnd, PageReport } from "../protocol";

@@ -1,5 +1,5 @@
 import { Component, createRef, type JSX } from "preact";
-import { cellLink } from "../kernel/cellLink";
+import { cellLink } from "../kernel/pageServices";
 import { followCell } from "../notebook/followCell";
 import type { InsertedCell } from "../notebook/insertCell";
 import type { ModelChoice } from "../protocol";

@@ -1,6 +1,7 @@
-import { Component, createRef, type JSX, type TargetedKeyboardEvent } from "preact";
-import { cellRunner } from "../../kernel/cellRunner";
+import { Component, createRef, type JSX } from "preact";
+import { cellRunner } from "../../kernel/pageServices";
 import type { LazyViews } from "../../views/LazyView";
+import { MessageBox } from "../../views/text/MessageBox";
 
 type Props = LazyViews["addition"];
 
@@ -45,12 +46,8 @@ export class AddText extends Component<Props, State> {
     this.setState({ text: "" });
   };
 
-  #onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
-    event.stopPropagation();
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-    event.preventDefault();
-    if (event.repeat) return;
-    if (event.altKey) this.#askNext();
+  #onEnter = ({ altKey }: { altKey: boolean }): void => {
+    if (altKey) this.#askNext();
     else this.#add();
   };
 
@@ -72,16 +69,15 @@ export class AddText extends Component<Props, State> {
     )?.[1];
     return (
       <div class="nb-add-text" ref={this.#root}>
-        <textarea
+        <MessageBox
+          text={text}
           rows={1}
           maxLength={20_000}
           placeholder="Add to this turn"
-          aria-label="Add to this turn: the model gets it with its next request"
+          label="Add to this turn: the model gets it with its next request"
           title="Enter adds it, Shift+Enter begins a new line"
-          data-lm-suppress-shortcuts="true"
-          value={text}
-          onInput={({ currentTarget }) => this.setState({ text: currentTarget.value })}
-          onKeyDown={this.#onKeyDown}
+          onInput={(text) => this.setState({ text })}
+          onEnter={this.#onEnter}
         />
         <button type="button" class="nb-button" disabled={!text.trim()} title="Enter" onClick={this.#add}>
           Add

@@ -1,4 +1,5 @@
-import { Component, createRef, type JSX, type TargetedKeyboardEvent } from "preact";
+import { Component, createRef, type JSX } from "preact";
+import { MessageBox } from "../../views/text/MessageBox";
 
 interface EditPromptProps {
   prompt: string;
@@ -22,28 +23,20 @@ export class EditPrompt extends Component<EditPromptProps, { text: string }> {
     if (this.state.text.trim()) this.props.onSend(this.state.text);
   };
 
-  #onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
-    event.stopPropagation();
-    if (event.key === "Escape") this.props.onClose();
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-    event.preventDefault();
-    if (!event.repeat) this.#send();
-  };
-
   render(): JSX.Element {
     const { text } = this.state;
     return (
       <div class="nb-edit-prompt">
-        <textarea
-          ref={this.#area}
+        <MessageBox
+          area={this.#area}
+          text={text}
           rows={Math.min(12, Math.max(2, text.split("\n").length))}
           maxLength={100_000}
-          aria-label="The prompt of this turn"
+          label="The prompt of this turn"
           title="Enter sends it, Shift+Enter begins a new line, Escape closes this box"
-          data-lm-suppress-shortcuts="true"
-          value={text}
-          onInput={({ currentTarget }) => this.setState({ text: currentTarget.value })}
-          onKeyDown={this.#onKeyDown}
+          onInput={(text) => this.setState({ text })}
+          onEnter={this.#send}
+          onEscape={this.props.onClose}
         />
         <div class="nb-row">
           <button

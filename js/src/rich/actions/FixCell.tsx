@@ -1,5 +1,5 @@
 import { Component, createRef, type JSX } from "preact";
-import { cellRunner, type FailedCell } from "../../kernel/cellRunner";
+import { cellRunner, type FailedCell } from "../../kernel/pageServices";
 import type { Document } from "../../protocol";
 import { escapeInvisible } from "../../text/format";
 import { ARM_MS, TOO_EARLY } from "../../views/approval/pending";

@@ -1,5 +1,5 @@
 /** Where a card is, seen from the part of a notebook that is in sight. */
-import { cellOf } from "../../kernel/cellReveal";
+import { cellOf } from "../../kernel/pageServices";
 
 export type Side = "seen" | "above" | "below" | "collapsed";
 

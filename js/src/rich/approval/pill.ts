@@ -1,5 +1,5 @@
 /** A pill at the lower edge of a notebook names the questions that are not fully in sight, and leads to them. */
-import { cellOf, cellReveal } from "../../kernel/cellReveal";
+import { cellOf, cellReveal } from "../../kernel/pageServices";
 import { type TurnOnPage, turnOnPage } from "../../kernel/turnsOnPage";
 import { plural, singleLine } from "../../text/format";
 import { countCalls, type PendingCall, pendingCalls } from "../../views/approval/pending";

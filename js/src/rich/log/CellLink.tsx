@@ -1,6 +1,6 @@
 /** The link from a call about a cell to that cell. */
 import { Component, type JSX } from "preact";
-import { cellLink } from "../../kernel/cellLink";
+import { cellLink } from "../../kernel/pageServices";
 import type { CallBlock } from "../../protocol";
 
 /** The tools of nbtool/toolsets/notebook_tools.py whose calls are about one cell. */

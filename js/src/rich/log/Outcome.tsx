@@ -1,6 +1,6 @@
 /** What came of a call, below its row, as the notebook would show it. */
 import { Component, createRef, type JSX } from "preact";
-import { outputDrawer } from "../../kernel/outputDrawer";
+import { outputDrawer } from "../../kernel/pageServices";
 import type { CallBlock, DisplayData, TablePreview } from "../../protocol";
 import { escapeInvisible, plural, singleLine } from "../../text/format";
 import { wholeResult } from "../../text/labels.json";

@@ -1,6 +1,6 @@
 /** Mermaid diagrams of a reply, drawn by the page. */
 import { Component, type ComponentChildren, createRef, type JSX } from "preact";
-import { type Drawing, diagramDrawer } from "../../kernel/diagrams";
+import { type Drawing, diagramDrawer } from "../../kernel/pageServices";
 import { singleLine } from "../../text/format";
 import { diagramProblem } from "./plainDiagram";
 

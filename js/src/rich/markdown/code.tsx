@@ -1,6 +1,6 @@
 /** Code blocks of a reply, with their buttons to copy them and to insert them as a cell. */
 import { Component, createContext, createRef, type JSX } from "preact";
-import { diagramDrawer } from "../../kernel/diagrams";
+import { diagramDrawer } from "../../kernel/pageServices";
 import type { Connection } from "../../kernel/turn";
 import { limitStacks } from "../../text/combining";
 import { escapeInvisible } from "../../text/format";

@@ -1,6 +1,6 @@
 import { Component, createRef, type JSX } from "preact";
 import { lazyModule, onModule } from "../../kernel/lazy";
-import { typesetter } from "../../kernel/typesetter";
+import { typesetter } from "../../kernel/pageServices";
 import { isPlainFormula } from "./plainFormula";
 
 interface FormulaProps {
