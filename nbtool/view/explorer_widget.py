@@ -9,11 +9,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any, Protocol
-from uuid import uuid4
+from typing import Protocol
 
-import anywidget
 import traitlets
 
 from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
@@ -21,7 +18,7 @@ from nbtool.blocks.protocol import VERSION
 from nbtool.errors import NbtoolError
 from nbtool.view.assets import read_asset
 from nbtool.view.explorer_messages import CellRequest, ExplorerMessage, parse_message
-from nbtool.view.lazy_module import LazyName, load_lazy_module
+from nbtool.view.history_widget import HistoryWidget
 from nbtool.view.live_widget import MAX_REMEMBERED_IDS
 from nbtool.view.protocol import Answer
 
@@ -48,7 +45,7 @@ class History(Protocol):
         """Return the source of the cell for an action."""
 
 
-class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
+class ExplorerWidget(HistoryWidget):
     """Shows the history of one conversation, in its state when the page requests it.
 
     `title` names it, `turn` is opened first (empty: the last one);
@@ -58,9 +55,6 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
     _esm = read_asset("explorer.js")
     _css = read_asset("explorer.css")
 
-    nonce = traitlets.Unicode().tag(sync=True)
-    title = traitlets.Unicode().tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
     turn = traitlets.Unicode().tag(sync=True)
     acts = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
@@ -68,14 +62,7 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
         self._history = history
         self._received_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
         self._lock = threading.Lock()
-        super().__init__(nonce=uuid4().hex, title=title, acts=list(acts), turn=turn)
-        self.place = self.model_id or ""  # the page finds its own cell by this id
-        self.on_msg(lambda _widget, content, _buffers: self.receive(content))
-
-    def mimebundle(self) -> dict[str, Any]:
-        """Return what shows this widget in an output."""
-        data, _ = self._repr_mimebundle_() or ({}, {})
-        return dict(data)
+        super().__init__(title=title, acts=list(acts), turn=turn)
 
     def receive(self, content: object) -> bool:
         """Handle a message of the page, on any thread; return whether it was ours and new."""
@@ -109,18 +96,7 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
             case "rich" | "formulas":
                 self._send_lazy_module(message.kind)
             case "media":
-                self._send_media(message)
-
-    def _send_lazy_module(self, name: LazyName) -> None:
-        """Send a module that the views of turns share; without it the page shows plain text."""
-        with suppress(OSError):
-            module = load_lazy_module(name)
-            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
-
-    def _send_media(self, message: ExplorerMessage) -> None:
-        """Send the bytes of an image or a sound; without them the page shows its description."""
-        if data := self._history.media(message.turn_id, message.key):
-            self.send({"v": VERSION, "kind": "media", "key": message.key}, [data])
+                self._send_bytes(message.key, self._history.media(message.turn_id, message.key))
 
     def _send_message(self, answer: Answer) -> None:
         self.send(answer)

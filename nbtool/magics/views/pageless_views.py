@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from IPython.display import display
 
@@ -36,10 +36,10 @@ def list_request(question: CallAsked) -> str:
     return f"{question.digest[:SHOWN_DIGEST]}  {describe_request(question)}".replace("\n", "\n    ")
 
 
-class View(Protocol):
-    """Shows one turn. `turn_place` is where it is on the pages; None where there are none."""
+class View:
+    """Shows one turn; this one nothing. `turn_place` is where it is on the pages; None where there are none."""
 
-    turn_place: TurnPlace | None
+    turn_place: TurnPlace | None = None
 
     def feed(self, event: Event) -> None:
         """Show the next event; on nbtool's own thread."""
@@ -66,28 +66,11 @@ class View(Protocol):
         """Show the images and sounds of the turn, each as an output of the cell; on the same thread."""
 
 
-class NullView:
+class NullView(View):
     """Shows nothing, except that a turn waits for a decision; `on_shown` gets the digest of each question it prints."""
-
-    turn_place: TurnPlace | None = None
 
     def __init__(self, on_shown: Callable[[str], object] = lambda _: None) -> None:
         self._on_shown = on_shown
-
-    def feed(self, event: Event) -> None:
-        """Show nothing."""
-
-    def poll(self) -> None:
-        """Do nothing."""
-
-    def show_again(self, *, is_cleared: bool = False) -> None:
-        """Do nothing."""
-
-    def show_changes(self, text: str, *, can_undo: bool) -> None:
-        """Show nothing."""
-
-    def show_deadline(self, at: float) -> None:
-        """Show nothing."""
 
     def on_parked(self, turn: Turn) -> None:
         """Print what needs a decision, and how to decide."""
@@ -97,12 +80,6 @@ class NullView:
         for question in open_requests(turn):
             print(list_request(question))  # noqa: T201 - the same
             self._on_shown(question.digest)
-
-    def on_finished(self, turn: Turn) -> None:
-        """Write nothing."""
-
-    def show_media(self, media: Sequence[Media]) -> None:
-        """Show nothing."""
 
 
 class OutputView(NullView):
