@@ -39,9 +39,9 @@ class Case:
 def read_cases(folder: Path, functions: dict[str, Any]) -> Iterator[Case]:
     """Read the questions of all sets, and add their functions by name."""
     for suite in SETS:
-        solutions = _rows(folder / "possible_answer" / f"BFCL_v4_{suite}.json")
+        solutions = read_rows(folder / "possible_answer" / f"BFCL_v4_{suite}.json")
         answers = {row["id"]: row["ground_truth"] for row in solutions}
-        for row in _rows(folder / f"BFCL_v4_{suite}.json"):
+        for row in read_rows(folder / f"BFCL_v4_{suite}.json"):
             for function in row["function"]:
                 functions.setdefault(function["name"], _as_tool(function))
             wanted = frozenset(next(iter(call)) for call in answers.get(row["id"], ()))
@@ -50,7 +50,8 @@ def read_cases(folder: Path, functions: dict[str, Any]) -> Iterator[Case]:
                 yield Case(suite, " ".join(texts), wanted)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file of the suite."""
     yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
 

@@ -32,6 +32,10 @@ enumeration is written in its JSON form. Scalar classes of libraries are made of
 written, if the value is equal to it; each other class is passed by reference (`$VAR_REF{{name}}`). A default is told
 where it has a JSON form.
 
+A key that a record does not declare is refused, unless its class says what becomes of other keys (`extra` of a pydantic
+configuration), or reads them by a validator before its fields: dropped, they would be on the card and not in the call.
+[Right calls of a public suite](typed-functions.md) says what such types refuse.
+
 Each form is tried without a default and with the one that is given, in a function that is defined in each of these
 ways: PLACES. *Postponed* is under `from __future__ import annotations`. The last columns say in how many of them the
 outcome is the stated one: on CPython 3.11 to 3.13, and on 3.14 in the Python of the live demo, which has no numpy.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -153,3 +153,27 @@ def test_a_typo_in_a_keyword_of_a_rerun_is_caught() -> None:
 
     with pytest.raises(BadUsage, match="no argument 'optoins'"):
         chat.rerun(optoins={"temperature": 0})
+
+
+def test_a_name_that_a_record_does_not_have_is_refused_and_not_dropped() -> None:
+    """modelcontextprotocol/python-sdk#3067, langflow-ai/langflow#12601: pydantic drops the names that a model of
+    arguments does not declare, and the call succeeds with defaults, or without its data. Right: nothing runs, and the
+    model reads which name is not expected, in nested records too. Before: wrong."""
+    sent: list[Any] = []
+
+    class Body(TypedDict, total=False):
+        param: str
+
+    @tool(run="auto")
+    def post(url: str, data: Body) -> str:
+        """Post."""
+        sent.append((url, data))
+        return "Posted."
+
+    wrong = call("post", url="https://example.org", data={"name": "Ada"})
+    right = call("post", url="https://example.org", data={"param": "Ada"})
+    turn = Chat(wire=ScriptedWire([wrong, right, "Ok."]), tools=[post]).send("Post it.")
+
+    assert sent == [("https://example.org", {"param": "Ada"})]
+    assert [made.status for made in turn.calls] == ["invalid", "ok"]
+    assert "'data'['name']" in turn.calls[0].shown

@@ -1,10 +1,12 @@
-"""The schema of a `Flag`, whose members are combined: pydantic's lists the single ones, and validates every sum."""
+"""What pydantic's schemas lack: the members of a `Flag`, which are combined, and that a record takes no other keys."""
 
 from __future__ import annotations
 
 import enum
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from nbtool.tools.schema.closed_records import close_record
 
 if TYPE_CHECKING:
     from pydantic.json_schema import GenerateJsonSchema
@@ -17,12 +19,23 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
     class Generator(GenerateJsonSchema):
         def generate_inner(self, schema: Any) -> dict[str, Any]:
-            return super().generate_inner(_with_members(schema) if _is_flag(schema) else schema)
+            return super().generate_inner(_with_members(schema) if _is_flag(schema) else close_record(schema))
+
+        def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
+            return super().dataclass_args_schema(schema) | _stated_keys(schema)
+
+        def model_fields_schema(self, schema: Any) -> dict[str, Any]:
+            return super().model_fields_schema(schema) | _stated_keys(schema)
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
             return {"type": "integer"} if _is_flag(schema) else super().enum_schema(schema)
 
     return Generator
+
+
+def _stated_keys(fields: Any) -> dict[str, Any]:
+    """Return what the schema of a class says of other keys; pydantic's says it where the class states it."""
+    return {"additionalProperties": False} if fields.get("extra_behavior") == "forbid" else {}
 
 
 def _is_flag(schema: Any) -> bool:

@@ -264,8 +264,14 @@ def _error_message(parameter: Parameter, name: str, resolved: ResolvedArguments,
     place = "".join([repr(name), *(f"[{step!r}]" for step in (steps[:-1] if is_key else steps))])
     if first["type"] == "missing":
         return f"{place} is missing"
+    if first["type"] in _UNEXPECTED_KEY:
+        return f"{place} is not expected"
     received = shorten(json.dumps(first["input"], default=describe, ensure_ascii=False), MAX_VALUE_CHARS)
     return f"{place}{' as a key' * is_key}: {_problem_text(first)}, got {received}"
+
+
+_UNEXPECTED_KEY = ("extra_forbidden", "unexpected_keyword_argument")
+"""What pydantic says of a key that a record does not declare."""
 
 
 def _problem_text(first: Mapping[str, Any]) -> str:

@@ -3,7 +3,8 @@
 A value that pydantic would validate while it is read (`Iterable`, `Iterator`, `Generator`) is validated at once here,
 wherever it stands in a type, and is a list: an invalid item is refused before anything runs, and the function may read
 the list twice. An integer may be written as a number with a fraction of zero (`integral_numbers.py`), a literal or a
-member of an enumeration in its JSON form (`stated_values.py`).
+member of an enumeration in its JSON form (`stated_values.py`). A key that a record does not declare is refused
+(`closed_records.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nbtool.tools.schema.closed_records import close_record
 from nbtool.tools.schema.combined_members import schema_generator
 from nbtool.tools.schema.stated_values import admit_stated
 from nbtool.tools.values.core_schemas import Node, compiled_as_written, nodes, with_changed_nodes
@@ -59,5 +61,5 @@ def compile_validator(annotation: Any) -> Validator:
 
 
 def _for_json(node: Node) -> Node:
-    """Return a node as it reads JSON: what is lazy is a list, `5.0` an integer, and a member what the schema says."""
-    return {**node, "type": "list"} if node.get("type") == "generator" else admit_stated(node)
+    """Return a node as it reads JSON: what is lazy is a list, `5.0` an integer, and a record is closed."""
+    return {**node, "type": "list"} if node.get("type") == "generator" else close_record(admit_stated(node))
