@@ -69,6 +69,27 @@ def test_a_misspelled_setting_is_refused_with_the_nearest_one(
     assert "Did you mean max_rounds?" in "".join(capsys.readouterr())
 
 
+@pytest.mark.parametrize("name", ["NbTol", "nbtool", "NBTool"])
+def test_settings_of_a_misspelled_name_are_not_ignored_silently(shell: Any, name: str) -> None:
+    """ipython/traitlets#926, cta-observatory/ctapipe#699: what a configuration does not have is taken without a word.
+
+    Right: a warning names the near one. Before: wrong.
+    """
+    with pytest.warns(UserWarning, match="NbTool") as warned:
+        shell.run_cell(f"%config {name}.max_rounds = 3")
+
+    assert len(warned) == 1
+    assert shell.run_cell("%config NbTool.max_rounds").result is None
+
+
+def test_settings_of_another_program_are_its_own(shell: Any, recwarn: pytest.WarningsRecorder) -> None:
+    """ipython/traitlets#119: a misspelt setting is ignored. Right: one of another class is not taken for it. Before:
+    right."""
+    shell.run_cell("%config NotebookApp.open_browser = False")
+
+    assert [str(warning.message) for warning in recwarn if "NbTool" in str(warning.message)] == []
+
+
 def test_a_search_that_was_asked_for_once_is_there_in_the_next_prompt(shell: Any) -> None:
     """simonw/llm-gemini#47, simonw/llm#771: a search is on in the first prompt of a conversation only.
 

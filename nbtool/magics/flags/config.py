@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 from argparse import Namespace as Flags
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from math import isfinite
 from typing import Any, get_args
+from warnings import warn
 
 from traitlets import Any as AnyTrait
 from traitlets import Bool, Dict, Enum, Float, Integer, List, TraitError, Unicode, validate
@@ -42,6 +43,8 @@ _SERVER = frozenset({"model", "base_url"})
 _NOT_OF_CELLS = frozenset({"magic"})
 """The settings that no cell can change."""
 _AS_GIVEN = ("plugins",)
+_NEAR = 0.75
+"""How much a name must be like `NbTool` to be a misspelled one."""
 MAX_NAME = 60
 """Characters of the name of an unknown setting that an error shows."""
 FLAGS = (
@@ -163,6 +166,7 @@ class NbTool(Configurable):
 
     def update_config(self, config: Any) -> None:
         """Set values from `%config`; objects are not copied, and secrets are not kept in the configuration."""
+        _warn_of_other_names(config)
         section = config.get("NbTool", {})
         values = {name: section.pop(name) for name in (*_AS_GIVEN, *SECRETS) if name in section}
         super().update_config(config)
@@ -366,3 +370,17 @@ def _from_text(trait: Any, text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def _warn_of_other_names(config: Any) -> None:
+    """Say so if the settings of a misspelled `NbTool` are set: IPython ignores a name that nothing has."""
+    known = {"NbTool", *(kind.__name__ for kind in _subclasses(Configurable))}
+    for name in set(config) - known:
+        if difflib.get_close_matches(name.casefold(), ["nbtool"], cutoff=_NEAR):
+            warn(f"Nothing was set: {shorten(name, MAX_NAME)!r} has no settings. Did you mean NbTool?", stacklevel=2)
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
