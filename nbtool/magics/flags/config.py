@@ -381,6 +381,7 @@ def _warn_of_other_names(config: Any) -> None:
 
 
 def _subclasses(kind: type) -> Iterator[type]:
-    for subclass in kind.__subclasses__():
+    subclasses: list[type] = kind.__subclasses__()
+    for subclass in subclasses:
         yield subclass
         yield from _subclasses(subclass)
