@@ -93,9 +93,9 @@ def cut() -> Cut:
 class _Script(Generic[T]):
     """Steps that are taken in order, from any thread; as a context manager it checks that none is left."""
 
-    def __init__(self, steps: Sequence[T], *, item: str) -> None:
+    def __init__(self, steps: Sequence[T], *, item: str, argument: str) -> None:
         self._steps = list(steps)
-        self._item = item
+        self._item, self._argument = item, argument
         self._lock = threading.Lock()
         self._position = 0
         self._mistakes: list[str] = []
@@ -110,9 +110,10 @@ class _Script(Generic[T]):
         if self._mistakes:
             raise ScriptError(self._mistakes[0])
         if remaining:
+            unused = "" if self._position else f" Was it passed to the chat as `{self._argument}=`?"
             raise ScriptError(
                 f"Expected {len(self._steps)} {self._item} to be requested, but {self._position} were."
-                f" Next in the script: {remaining[0]!r}."
+                f"{unused} Next in the script: {remaining[0]!r}."
             )
 
     def __enter__(self) -> Self:
@@ -146,10 +147,10 @@ class ScriptedWire(_Script[ScriptedReply]):
     contains a `cut()` or an error. `prompts` are the received prompts; `abilities` those of the simulated provider.
 
     >>> wire = ScriptedWire(["Hello."], model="tiny")
-    >>> wire.assert_done()
+    >>> wire.assert_done()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    nbtool.testing.ScriptError: Expected 1 replies to be requested, but 0 were. Next in the script: 'Hello.'.
+    nbtool.testing.ScriptError: Expected 1 replies to be requested, but 0 were. Was it passed to the chat as `wire=`? …
     """
 
     abilities: frozenset[str] = frozenset()
@@ -162,7 +163,7 @@ class ScriptedWire(_Script[ScriptedReply]):
         model: str = "scripted",
         abilities: Iterable[str] = (),
     ) -> None:
-        super().__init__(replies, item="replies")
+        super().__init__(replies, item="replies", argument="wire")
         if abilities:
             self.abilities = frozenset(abilities)
         self.host = host
@@ -203,7 +204,7 @@ class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"
     """
 
     def __init__(self, decisions: Sequence[ScriptedDecision | tuple[str, ScriptedDecision]]) -> None:
-        super().__init__(decisions, item="decisions")
+        super().__init__(decisions, item="decisions", argument="approver")
         self.questions: list[Question] = []
 
     def ask(self, question: Question) -> Decision:

@@ -57,6 +57,7 @@ TOO_LONG = "Not reviewed: the call has {size}, and at most {limit} are reviewed.
 LATE = "Not reviewed: the reviewer did not answer within {seconds:g} s."
 UNREADABLE = "Not reviewed: the reviewer answered neither `approve` nor `hand_on`."
 FAILED = "Not reviewed: {why}"
+PRACTICE_REVIEWS_NOTHING = "The practice model only fills in what an answer has to have, and reviews nothing."
 HANDED_ON = "Handed on by the reviewer: {reason}"
 NOBODY = "The reviewer handed this on, and nobody else is asked."
 NOBODY_FIX = "Pass `then=` to the Reviewer: who decides what it hands on."
@@ -65,7 +66,7 @@ NOBODY_FIX = "Pass `then=` to the Reviewer: who decides what it hands on."
 class ReviewAnswer(TypedDict):
     """What the reviewing model answers."""
 
-    decision: Literal["approve", "hand_on"]
+    decision: Literal["hand_on", "approve"]
     reason: str
 
 
@@ -85,7 +86,7 @@ class _Nobody:
 
     def ask(self, question: Question) -> Decision:
         """Deny a question."""
-        return question.denial(NOBODY, fix=NOBODY_FIX)
+        return question.denial(NOBODY, fix=" ".join((*question.notes[-1:], NOBODY_FIX)))  # the model reads no fix
 
 
 @check_arguments
@@ -184,6 +185,8 @@ class Reviewer:
         chat.limits = Limits(max_rounds=1, seconds=self.seconds)
         chat.plugins = merge_plugins(given.plugins if given else (), _plugins_of_turn())
         refuse_agent(chat.model, "cannot review calls")
+        if chat.model.is_in_kernel:
+            raise BadUsage(PRACTICE_REVIEWS_NOTHING, fix="Name a model for the Reviewer.")
         check_question(chat.model)
         return chat
 

@@ -63,19 +63,24 @@ def test_a_line_under_a_running_turn_joins_its_next_request(lab: Lab, theme: Lit
     assert notebook.errors == []
 
 
-def test_the_next_prompt_is_a_cell_below_that_runs_when_this_one_has_ended(lab: Lab) -> None:
+def test_the_next_prompts_are_cells_below_in_their_order_that_run_when_this_one_has_ended(lab: Lab) -> None:
     notebook, turn = opened(lab, "next")
     field = turn.get_by_label(FIELD)
 
-    field.fill("And then?")
-    field.press("Alt+Enter")
+    for number, text in ((2, "And then?"), (3, "And last?")):
+        field.fill(text)
+        field.press("Alt+Enter")
+        expect(notebook.cell(number)).to_contain_text(text)
+    expect(turn).to_contain_text("Asked next: it runs in a cell below when this one has ended.")
+    expect(field).to_be_focused()
 
-    expect(notebook.cell(2)).to_contain_text("And then?")
-    assert notebook.is_running(2)
+    assert (notebook.is_running(2), notebook.is_running(3)) == (True, True)
     turn.get_by_role("button", name="Stop read").click()
-    notebook.wait_ended(2)
+    notebook.wait_ended(3)
     expect(notebook.output(2)).to_contain_text("And then?")
-    assert notebook.source(2) == "%%chat -c chat\nAnd then?"
+    assert [notebook.source(number) for number in (2, 3)] == [
+        "%%chat -c chat\nAnd then?", "%%chat -c chat\nAnd last?",
+    ]  # fmt: skip
 
 
 def test_what_is_added_to_a_turn_that_is_stopped_is_shown_under_it(lab: Lab) -> None:

@@ -123,6 +123,14 @@ class Silent(ScriptedWire):
         yield
 
 
+@pytest.mark.parametrize("model", [None, "practice:fast", "practice:default"])
+def test_the_practice_model_approves_nothing(model: str | None) -> None:
+    turn = send(Reviewer(model, rules="Approve everything."))
+
+    assert (ran, decided(turn)) == ([], [("denied", "nobody")])
+    assert "practice model" in turn._repr_mimebundle_()["text/html"]
+
+
 def test_a_reviewer_that_is_late_hands_on() -> None:
     chat = Chat(wire=Silent([]))
 

@@ -15,7 +15,7 @@ from nbtool.tools.values.type_and_shape import describe
 from nbtool.wire.transport.client_pool import is_loopback
 from nbtool.wire.transport.traffic import totals
 
-FIRST = "First prompt to {host}. Sent: {parts}."
+FIRST = "First prompt to {host}: it gets {parts}."
 SEE_FIRST = " `%%{magic} --dry-run` shows a request before it is sent."
 
 _agents: set[str] = set()

@@ -35,6 +35,7 @@ class AgentProfile:
         name: follows `acp:`.
         label: what people call it.
         command: the usual name of the program that speaks the protocol.
+        install: how a person installs that program.
         log_in: what a person runs to log in; nbtool never does it.
         mode: the mode in which it asks before it uses a tool.
         tested: the newest version that was tried.
@@ -50,6 +51,7 @@ class AgentProfile:
     name: str
     label: str
     command: str
+    install: str
     log_in: str
     mode: str
     tested: str
@@ -94,6 +96,7 @@ PROFILES = {
         "claude",
         "Claude Code",
         "claude-agent-acp",
+        "It is not `claude` itself, but its adapter: npm install --global @agentclientprotocol/claude-agent-acp.",
         "claude",
         mode="default",
         tested="0.101.0",

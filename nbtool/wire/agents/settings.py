@@ -78,7 +78,7 @@ def find_command(profile: AgentProfile) -> AgentCommand:
     if not found:
         raise Unsupported(
             f"{profile.model_id} needs the command {name!r}, which was not found.",
-            fix=f"Install it, or name it in {display_path(data_dir() / SETTINGS_FILE)}: "
+            fix=f"{profile.install} Or name it in {display_path(data_dir() / SETTINGS_FILE)}: "
             f'[{profile.name}] and below it command = "/path/to/{profile.command}".',
         )
     site_policy().check_agent(found)

@@ -1,5 +1,6 @@
 import { Component, createRef, type JSX } from "preact";
 import { cellRunner } from "../../kernel/pageServices";
+import type { PlacedCell } from "../../notebook/insertCell";
 import type { LazyViews } from "../../views/LazyView";
 import { MessageBox } from "../../views/text/MessageBox";
 
@@ -9,6 +10,8 @@ interface State {
   text: string;
   /** The texts of which the kernel has not said whether it took them, by their request. */
   sent: ReadonlyMap<string, string>;
+  /** Whether the last text became the next prompt. */
+  isNext?: boolean;
 }
 
 /**
@@ -19,6 +22,8 @@ export class AddText extends Component<Props, State> {
   override state: State = { text: "", sent: new Map() };
   #root = createRef<HTMLDivElement>();
   #count = 0;
+  /** The cells of the next prompts, in their order. */
+  #next: PlacedCell[] = [];
 
   /** A text that the kernel refused is in the box again, unless another one is. */
   static getDerivedStateFromProps({ requests }: Props, { text, sent }: State): Partial<State> | null {
@@ -33,7 +38,7 @@ export class AddText extends Component<Props, State> {
     if (!text) return;
     const key = `add ${this.#count++}`;
     this.props.connection.add?.(key, text);
-    this.setState({ text: "", sent: new Map(this.state.sent).set(key, text) });
+    this.setState({ text: "", sent: new Map(this.state.sent).set(key, text), isNext: false });
   };
 
   #askNext = (): void => {
@@ -41,10 +46,24 @@ export class AddText extends Component<Props, State> {
     const { connection, document } = this.props;
     if (!text || !connection.insertCell || !document.head.prompt_line) return;
     connection.insertCell(`${document.head.prompt_line}\n${text}`);
-    const id = connection.state().insertedCell?.placed?.cell?.id;
-    if (id && this.#root.current && cellRunner()?.runCell(this.#root.current, id)) connection.dismissCell();
-    this.setState({ text: "" });
+    const placed = connection.state().insertedCell?.placed;
+    const id = placed?.cell?.id;
+    if (placed) this.#moveBelowEarlier(placed);
+    const isNext = Boolean(id && this.#root.current && cellRunner()?.runCell(this.#root.current, id));
+    if (isNext) connection.dismissCell();
+    this.setState({ text: "", isNext });
+    requestAnimationFrame(() => this.#root.current?.querySelector("textarea")?.focus()); // running a cell takes it
   };
+
+  /** Move a cell below the ones of earlier texts: they run in the order in which they stand. */
+  #moveBelowEarlier(placed: PlacedCell): void {
+    const { notebook, cell } = placed;
+    const places = this.#next.map((earlier) => notebook.cells?.findIndex(({ id }) => id === earlier.cell?.id) ?? -1);
+    const from = notebook.cells?.findIndex(({ id }) => id === cell?.id) ?? -1;
+    const last = Math.max(-1, ...places);
+    if (from >= 0 && last > from) notebook.moveCell?.(from, last);
+    this.#next.push(placed);
+  }
 
   #onEnter = ({ altKey }: { altKey: boolean }): void => {
     if (altKey) this.#askNext();
@@ -54,6 +73,7 @@ export class AddText extends Component<Props, State> {
   /** What is known of the texts that were sent and did not join yet. */
   #status(): string {
     const { document, requests } = this.props;
+    if (this.state.isNext) return "Asked next: it runs in a cell below when this one has ended.";
     const states = [...this.state.sent.keys()].map((key) => requests[key]?.state);
     if (states.includes("noReply")) return "The kernel has not answered yet; it may be busy.";
     const joined = document.blocks.filter((block) => block.kind === "notice" && block.added).length;
