@@ -121,7 +121,7 @@ lane-gateways: build/.nbtool $(GATEWAYS) # test through the gateways LiteLLM and
 lane-acp-agents: build/acp-agents/.installed install-chromium # test an agent in a cell with Claude Code itself, with a double of its model, and what Codex offers its own (installed on first use, 800 MB)
 	$(BIN)/pytest tests/wire/agents/test_real_claude.py tests/wire/agents/test_real_codex.py tests/browser/test_agents.py -m nightly
 lane-mcp-clients: build/mcp-clients/.installed install-chromium # test a served notebook with clients of others (installed on first use)
-	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/browser/test_served.py -m nightly
+	$(BIN)/pytest tests/mcp_server/test_other_clients.py tests/mcp_server/test_conformance.py tests/browser/test_served.py -m nightly
 lane-mcp-servers: build/mcp-servers/.installed # test with servers that are made with the TypeScript SDKs and with fastmcp (installed on first use)
 	$(BIN)/pytest tests/tools/mcp/others -m "nightly or not nightly"
 lane-compat: build/.nbtool build/places/colab/.installed build/places/html-manager/.locked # install other kernels, Colab's versions, an older JupyterLab, marimo and tools for notebooks for the nightly compatibility tests

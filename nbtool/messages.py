@@ -172,12 +172,14 @@ class ProviderCall:
     """A tool that the provider ran: a search, code, a page that was read. It is no call of the notebook.
 
     `text` is what the model asked for (a query, the code), `output` what came of it, and `links` the pages found.
+    With `was_stopped` it is what an agent tried to change by itself, and was stopped for.
     """
 
     tool: str = field(metadata=TEXT)
     text: str = field(default="", metadata=TEXT)
     output: str = field(default="", metadata=TEXT)
     links: tuple[Link, ...] = field(default=(), metadata=NESTED)
+    was_stopped: bool = field(default=False, metadata=OWN)
     kind: Literal["provider_call"] = field(default="provider_call", metadata=OWN)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mcp import types
+from mcp import MCPError, types
 from mcp.server import Server, ServerRequestContext
 
 from nbtool.blocks.sanitize import one_line
@@ -92,15 +92,20 @@ class Handlers:
     async def read_resource(
         self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Read a variable by the tool ReadVar, which asks the person about one that is exposed by reference only."""
+        """Read a variable by the tool ReadVar, which asks the person about one that is exposed by reference only.
+
+        Raises:
+            mcp.MCPError: there is no such variable, or it was not read; a text instead would be taken for its value.
+        """
         try:
             arguments = {"name": variable_name(str(params.uri))}
             answer = await self._client(context).call("ReadVar", arguments, _progress_of(context))
-            text = answer.result.text
         except NbtoolError as error:
-            text = str(error)
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        if answer.result.is_error:
+            raise MCPError(types.INVALID_PARAMS, answer.result.text)
         return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=text)]
+            contents=[types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=answer.result.text)]
         )
 
     def _client(self, context: ServerRequestContext[Any]) -> Client:

@@ -56,6 +56,11 @@ class CallTasks:
         self.inline_seconds, self.most = inline_seconds, most
         self._tasks: dict[str, _Task] = {}
 
+    @property
+    def count(self) -> int:
+        """How many tasks are kept, those that have ended included."""
+        return len(self._tasks)
+
     def register(self, server: Server[Any], name_of: Any) -> None:
         """Answer the requests about tasks; `name_of` returns the client of a request."""
         self._name_of = name_of

@@ -7,6 +7,8 @@ import threading
 from typing import Any
 
 import pytest
+from mcp import MCPError
+from mcp.types import INVALID_PARAMS
 
 from nbtool import Approved, Chat, Denied, Progress, Released, Withheld, tool
 from nbtool.chat.journal import journal
@@ -174,6 +176,20 @@ def test_a_variable_that_is_exposed_by_reference_is_read_only_if_the_person_rele
     assert "secret" not in by_name["closed"]
     assert known in by_name["open"]
     assert secret in released[0].contents[0].text
+
+
+@pytest.mark.parametrize("uri", ["nbtool://variables/missing", "nbtool://variables/no name", "file:///etc/passwd"])
+def test_what_is_no_variable_is_read_as_an_error_and_not_as_a_text(uri: str) -> None:
+    """A text would be taken for the value: a client hands what it read to its model, or keeps it."""
+
+    async def use() -> MCPError:
+        with serve(lambda: Chat(tools=[double])) as server:
+            async with connect(server) as session:
+                with pytest.raises(MCPError) as raised:
+                    await session.read_resource(uri)
+        return raised.value
+
+    assert asyncio.run(use()).code == INVALID_PARAMS
 
 
 def test_the_calls_of_a_client_are_turns_of_its_chat_in_the_journal() -> None:

@@ -1,4 +1,4 @@
-"""Clients of others use a served notebook: fastmcp, the inspector, Codex, and the official conformance suite."""
+"""Clients of others use a served notebook: fastmcp, the inspector and Codex."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ import pytest
 
 from nbtool import Approved, Chat, Progress, tool
 from nbtool.chat.turn import Turn
-from nbtool.mcp_server.http_server import PATH
 from nbtool.messages import Media
 from tests.mcp_server.clients import ListView, serve
-from tests.mcp_server.codex import CLIENTS, INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
-from tests.mcp_server.programs import NODE, SECONDS, fastmcp, inspector, printed, start
+from tests.mcp_server.codex import INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
+from tests.mcp_server.programs import SECONDS, fastmcp, inspector, printed
 from tests.providers.replies import Answer
 from tests.providers.simulator import simulate
 from tests.samples import PNG
-from tests.tools.mcp.serving import http_server
 
 CALL = ("--method", "tools/call", "--tool-name")
 MODERN = ("--protocol-era", "modern")
@@ -34,14 +32,6 @@ pytestmark = [
     pytest.mark.timeout(300),  # each program starts Node, Rust or Python anew
     pytest.mark.skipif(not INSTALLED.exists(), reason="`make lane LANE=mcp-clients` installs other clients."),
 ]
-SCENARIOS = (
-    "server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-image", "tools-call-error",
-    "resources-list", "dns-rebinding-protection",
-)  # fmt: skip
-"""What the suite tries that a served notebook offers; it has no prompts, completions, sampling or subscriptions.
-
-`tools-call-with-progress` expects each of three reports within 0.1 s; a notebook joins reports that are so close.
-"""
 
 
 @tool(run="auto")
@@ -68,29 +58,21 @@ def steps() -> Any:
     return "done"
 
 
+released = threading.Event()
+
+
+@tool(run="auto", thread=True)
+def late() -> str:
+    """Wait for the test."""
+    released.wait(SECONDS)
+    return "done"
+
+
 @tool(run="auto")
 async def hang() -> AsyncIterator[Progress]:
     """Say that it runs, and wait for ever."""
     yield Progress("waiting")
     await asyncio.Event().wait()
-
-
-@tool(run="auto", name="test_simple_text")
-def simple_text() -> str:
-    """Return the text that the suite expects."""
-    return "This is a simple text response for testing."
-
-
-@tool(run="auto", name="test_image_content")
-def image() -> Media:
-    """Draw for the suite."""
-    return Media("image/png", data=PNG)
-
-
-@tool(run="auto", name="test_error_handling")
-def failing() -> str:
-    """Fail as the suite expects."""
-    raise ValueError("This tool intentionally returns an error for testing")
 
 
 @dataclass
@@ -115,7 +97,7 @@ def view() -> SignallingView:
 
 @pytest.fixture
 def served(view: ListView) -> Iterator[Any]:
-    with serve(lambda: Chat(tools=[double, chart, pay, steps, hang]), view) as server:
+    with serve(lambda: Chat(tools=[double, chart, pay, steps, hang, late]), view) as server:
         yield server
 
 
@@ -174,17 +156,30 @@ def test_a_program_that_is_interrupted_during_its_call_cancels_it_in_the_noteboo
     assert view.end_of_last() == "cancelled"
 
 
-@pytest.mark.parametrize(("transport", "words"), [("http", MODERN), ("stdio", ())])
 def test_a_call_of_the_inspector_that_reaches_its_deadline_is_cancelled_in_the_notebook(
-    served: Any, view: SignallingView, transport: str, words: tuple[str, ...]
+    served: Any, view: SignallingView
 ) -> None:
     """Its deadline is that of its library, 60 s: no flag of its command line changes it."""
-    process = inspector(*endpoint(served, transport), *words, *CALL, "hang")
+    process = inspector(*endpoint(served, "stdio"), *CALL, "hang")
     said, complaints = process.communicate(timeout=2 * SECONDS)
 
     assert process.returncode != 0
     assert "timed out" in (said + complaints).lower()
     assert view.end_of_last() == "cancelled"
+
+
+def test_a_call_of_the_inspector_that_takes_long_is_a_task_whose_result_it_asks_for(
+    served: Any, view: SignallingView
+) -> None:
+    process = inspector(*endpoint(served, "http"), *MODERN, *CALL, "late")
+    assert view.is_shown.wait(SECONDS)
+    while not served.handlers.tasks.count:
+        assert process.poll() is None
+        threading.Event().wait(0.05)
+    released.set()
+
+    assert printed(process)["content"][0]["text"] == "done"
+    assert view.end_of_last() == "completed"
 
 
 def endpoint(served: Any, transport: str) -> tuple[str, str]:
@@ -239,18 +234,3 @@ def test_a_call_of_codex_that_reaches_its_deadline_is_cancelled_in_the_notebook(
     assert calls["hang"]["status"] == "failed"
     assert "timed out" in calls["hang"]["error"]["message"]
     assert view.end_of_last() == "cancelled"
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_conformance_suite_passes(scenario: str) -> None:
-    """The suite sends no token, so that it meets the server behind the check of access."""
-    tools = [simple_text, image, failing]
-    with (
-        serve(lambda: Chat(tools=tools), ListView(asks=False)) as server,
-        http_server(lambda: server.handlers.server.streamable_http_app(streamable_http_path=PATH)) as opened,
-    ):
-        program = CLIENTS / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-        suite = start(NODE, program, "server", "--url", opened.url, "--scenario", scenario)
-        said, complaints = suite.communicate(timeout=SECONDS)
-
-    assert suite.returncode == 0, f"{said}\n{complaints}"

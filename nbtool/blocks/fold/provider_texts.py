@@ -17,6 +17,8 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#!|~$&])")
 
 def provider_call_text(call: ProviderCall) -> str:
     """Return a tool that the provider ran as lines: what was asked for, what came of it, and the pages."""
+    if call.was_stopped:
+        return f"The agent tried this by itself, and was stopped: {one_line(call.tool)}\n{call.output}"
     lines = [f"Run by the provider, not in this notebook: {one_line(call.tool)}"]
     lines += [call.text] if call.text else []
     lines += [f"Result: {call.output}"] if call.output else []

@@ -18,9 +18,6 @@ from nbtool.wire.transport.traffic import totals
 FIRST = "First prompt to {host}: it gets {parts}."
 SEE_FIRST = " `%%{magic} --dry-run` shows a request before it is sent."
 
-_agents: set[str] = set()
-"""The agents that this kernel has sent a prompt to."""
-
 MAX_NAMED = 8
 """How many variables, files and tools the line names; the others are counted."""
 
@@ -37,17 +34,10 @@ def first_departure_note(chat: Chat, turn: Turn, *, cells: int = 0, magic: str =
     except NbtoolError:
         return ""  # the turn itself says why
     is_agent = chat.model.is_agent
-    if not host or (_had_agent(host) if is_agent else _is_of_this_machine(host) or _had_prompt(host)):
+    if not host or _had_prompt(host) or (not is_agent and _is_of_this_machine(host)):
         return ""
     text = FIRST.format(host=one_line(host, 100), parts="; ".join(_parts(chat, turn, cells)))
     return text if is_agent else text + SEE_FIRST.format(magic=magic)
-
-
-def _had_agent(name: str) -> bool:
-    """Whether this kernel has sent a prompt to an agent before; where that sends it is the agent's own setting."""
-    had_prompt = name in _agents
-    _agents.add(name)
-    return had_prompt
 
 
 def _is_of_this_machine(host: str) -> bool:

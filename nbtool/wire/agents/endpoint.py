@@ -22,6 +22,7 @@ from nbtool.wire.agents.session import AgentSession, Item, PromptEnd, PromptRun,
 from nbtool.wire.agents.session_record import EarlierSession, SessionRecord
 from nbtool.wire.agents.transcript import write_transcript
 from nbtool.wire.base import Prompt
+from nbtool.wire.transport import traffic
 
 DENY_SECONDS = 0.2
 """Seconds between two looks for questions that nobody waits for."""
@@ -167,6 +168,7 @@ class AgentTurn:
                 result = ToolResult(
                     call.name, "\n\n".join([result.text, *notes]), media=result.media, is_error=result.is_error
                 )
+            traffic.record(self.host, len(result.text.encode()) + sum(len(part.data or b"") for part in result.media))
             call.answer.set_result(result)
         self._run.calls.clear()
         self._set_deadline(None)
@@ -309,10 +311,10 @@ def _instructions(system: str, *, is_first: bool) -> str:
 
 
 def _shown(run: PromptRun) -> Iterator[Delta]:
-    """Yield what an agent was stopped for, as something that ran outside the notebook."""
+    """Yield the change of a file that an agent was stopped for; what else it tried is in the error."""
     what, diffs = run.shown
-    if what:
-        yield ProviderDelta(ProviderCall("by the agent", what, diffs))
+    if diffs:
+        yield ProviderDelta(ProviderCall(what, output=diffs, was_stopped=True))
 
 
 def _ignore(_: str) -> None:

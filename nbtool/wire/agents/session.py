@@ -6,6 +6,7 @@ Whatever an agent does that is not a call of the notebook ends its process and t
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from nbtool.wire.agents.profiles import SERVER_NAME, AgentProfile
 from nbtool.wire.agents.relay import ToolRelay
 from nbtool.wire.agents.settings import AgentCommand, agent_folder
 from nbtool.wire.base import ToolSpec
+from nbtool.wire.transport import traffic
 
 NO_TURN = "No turn of this chat is running, so nothing was called."
 TOO_MANY = "{calls} wait already, which is the limit. Call again when one of them has ended."
@@ -161,6 +163,7 @@ class AgentSession:
         """Send a prompt; what comes of it is in the run that is returned."""
         assert self._connection
         self._calls.clear()
+        traffic.record(self.profile.model_id, len(json.dumps(params)))
         run = self.prompt = PromptRun(self._connection.request("session/prompt", params))
         run.result.add_done_callback(lambda done: run.put(self._end_of(done)))
         return run

@@ -78,7 +78,8 @@ def test_what_the_agent_tried_is_shown_with_its_change_of_a_file(make_agent: Mak
     turn = chat.send("Go.")
 
     (part,) = [part for message in turn.messages.chain for part in message.parts if part.kind == "provider_call"]
-    assert part.text.split() == ["Edit:", "Edit", "book.ipynb", "(/n/book.ipynb)"]
+    assert part.was_stopped
+    assert part.tool.split() == ["Edit:", "Edit", "book.ipynb", "(/n/book.ipynb)"]
     assert part.output == "--- /n/book.ipynb\n- a\n+ b"
 
 

@@ -11,6 +11,7 @@ from nbtool.chat.chat import Chat, TurnSettings
 from nbtool.tools.approval import Denied, Question
 from nbtool.wire.agents.endpoint import NO_MORE
 from nbtool.wire.agents.limits import AgentLimits
+from nbtool.wire.transport.traffic import HostTraffic, totals
 from tests.wire.agents.agents import MakeAgent, tool_call
 
 
@@ -47,6 +48,17 @@ def test_an_agent_answers_in_a_turn_and_calls_a_tool_through_the_gate(
     assert [question.tool for question in questions] == ["add"]
     assert agent.all_of("result") == ["3"]
     assert agent.all_of("tools") == [["add", "ListVars", "ReadVar"]]
+
+
+def test_what_an_agent_gets_is_counted_as_what_a_provider_gets(make_agent: MakeAgent, chat: Chat) -> None:
+    make_agent([add(1, 2), {"say": "It is 3."}])
+    before = totals().get("acp:claude", HostTraffic())
+
+    chat.send("What is 1 + 2?")
+
+    after = totals()["acp:claude"]
+    assert after.requests - before.requests == 2
+    assert after.size - before.size > len("What is 1 + 2?")
 
 
 def test_a_denied_call_does_not_run_and_the_agent_goes_on(make_agent: MakeAgent, chat: Chat) -> None:

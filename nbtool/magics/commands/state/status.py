@@ -30,7 +30,7 @@ from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.store import MAX_BYTES
 from nbtool.tools.variables.turn_results import describe_oversized
 from nbtool.tools.variables.variable import Variable
-from nbtool.wire.agents.profiles import PROVIDER
+from nbtool.wire.agents.profiles import PROVIDER, is_agent_id
 from nbtool.wire.providers.provider_tools import PROVIDER_TOOLS, name_definition
 from nbtool.wire.providers.providers_toml import SETTINGS_FILE
 from nbtool.wire.transport.traffic import HostTraffic, totals
@@ -294,7 +294,11 @@ def _results(chat: Chat) -> str:
 
 def _traffic() -> list[tuple[str, str]]:
     """Return what was sent to each host, and apart from it what the practice model got, which stays in the kernel."""
-    inside = {host: total for host, total in totals().items() if site_policy().is_own_server(f"http://{host}")}
+    inside = {
+        host: total
+        for host, total in totals().items()
+        if not is_agent_id(host) and site_policy().is_own_server(f"http://{host}")
+    }
     sent = {host: total for host, total in totals().items() if host not in inside}
     rows = [("sent to providers", "" if sent else "nothing")]
     rows += [(f"  {host}", _format_traffic([host_traffic])) for host, host_traffic in sent.items()]
