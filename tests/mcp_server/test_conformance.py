@@ -25,7 +25,7 @@ SECONDS = 280
 needs_suite = [
     pytest.mark.nightly,
     pytest.mark.timeout(300),  # each scenario starts Node anew
-    pytest.mark.skipif(not INSTALLED.exists(), reason="`make mcp-clients` installs the suite."),
+    pytest.mark.skipif(not INSTALLED.exists(), reason="`make lane LANE=mcp-clients` installs the suite."),
 ]
 
 
@@ -73,7 +73,7 @@ class TestSuite:
     @pytest.mark.parametrize("scenario", CLIENT)
     def test_nbtool_as_a_client_passes_what_it_offers(self, tmp_path: Path, scenario: str) -> None:
         command = f"{sys.executable} {OWN_CLIENT}"
-        words = ("client", "--command", command, "--scenario", scenario)
+        words = ("client", "--command", command, "--scenario", scenario, "--timeout", "120000")
         suite = start(NODE, PROGRAM, *words, NBTOOL_HOME=str(tmp_path))
         said, complaints = suite.communicate(timeout=SECONDS)
 

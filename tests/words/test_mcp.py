@@ -420,6 +420,7 @@ def test_logins_that_fail(snapshot: SnapshotAssertion) -> None:
     }
     for title, entry in {
         "another way": {"auth": "basic"},
+        "another protocol": {"protocol": "2025-06-18"},
         "a login and a header": {"auth": "oauth", "headers": {"authorization": "Bearer x"}},
         "no https": {"auth": "oauth", "url": "http://lab.example/mcp"},
     }.items():

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from mcp.server.extension import Extension, MethodBinding
 from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolRequestParams, CallToolResult, EmptyResult, RequestParams, Result, TextContent
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ConfigDict
 
 LOG = Path(sys.argv[1])
@@ -63,7 +64,7 @@ class Tasks(Extension):
     async def intercept_tool_call(self, params: CallToolRequestParams, ctx: Any, call_next: Any) -> Any:
         self.what, self.polls, self.given = str((params.arguments or {}).get("what")), 0, {}
         note(f"call {self.what}")
-        if self.what == "at-once":
+        if self.what == "at-once" or ctx.session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return await call_next(ctx)
         return Created(task_id="t1", status_message="queued")
 

@@ -42,6 +42,17 @@ def test_a_result_that_comes_later_is_the_result_of_the_call(later: McpServers, 
     assert log.read_text().split("\n")[:4] == ["call later", "get t1", "get t1", "get t1"]
 
 
+@pytest.mark.parametrize(("more", "is_task"), [({}, False), ({"protocol": "2026-07-28"}, True)])
+def test_calls_of_a_server_with_both_protocols_become_tasks_where_its_entry_asks_for_the_newer_one(
+    log: Path, more: dict[str, str], *, is_task: bool
+) -> None:
+    entry = {"command": sys.executable, "args": [str(HERE / "task_server.py"), str(log)], **more}
+    with mcp_servers({"mcpServers": {"it": entry}}) as servers:
+        assert run(servers, "later").result == ("#42" if is_task else "did later")
+
+    assert ("get t1" in log.read_text()) is is_task
+
+
 @pytest.mark.sampled(0)
 def test_a_call_that_becomes_no_task_is_answered_at_once(later: McpServers, log: Path) -> None:
     assert run(later, "at-once").result == "did at-once"

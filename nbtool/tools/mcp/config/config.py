@@ -24,6 +24,9 @@ from nbtool.tools.values.sanitize import single_line
 INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")
 """Environment variables inherited by a stdio server: no keys, no proxies with passwords, no settings."""
 
+NEWEST_PROTOCOL = "2026-07-28"
+"""The revision of the protocol that `"protocol"` can ask for: calls may become tasks, and no handshake is made."""
+
 MAX_CONFIG = 1_000_000
 """Maximum number of characters of a configuration file."""
 
@@ -43,7 +46,8 @@ _INVALID_CHARACTERS = re.compile(
 class ServerSpec:
     """How to reach one server: a command on stdio, or a URL. Values that may be secret are not in its repr.
 
-    With `uses_oauth`, a person logs in, who is asked by `login_prompt`.
+    With `uses_oauth`, a person logs in, who is asked by `login_prompt`. With `prefers_newest`, a server that knows the
+    newest protocol is used with that, and not with a handshake.
     `template` is the configuration before its variables were expanded, `variables` are the values from the environment,
     `header_variables` the variable names in each header.
     """
@@ -60,6 +64,7 @@ class ServerSpec:
     header_variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     limits: ServerLimits = field(default_factory=ServerLimits)
     uses_oauth: bool = False
+    prefers_newest: bool = False
     login_prompt: LoginPrompt | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -143,6 +148,7 @@ def _parse_entry(name: Any, entry: Any) -> ServerSpec:
         folder and expansion.expand(folder, "cwd"),
         template={"command": command, "args": args},
         variables=expansion.values,
+        prefers_newest=_prefers_newest(name, entry),
     )
 
 
@@ -155,11 +161,22 @@ def _parse_http_entry(name: str, entry: Mapping[str, Any], expansion: Expansion)
         name,
         url=_parse_url(name, entry, expansion),
         uses_oauth=_uses_oauth(name, entry, headers),
+        prefers_newest=_prefers_newest(name, entry),
         headers=headers,
         template={"url": entry["url"]},
         variables=expansion.values,
         header_variables={header: variables_in(value) for header, value in (entry.get("headers") or {}).items()},
     )
+
+
+def _prefers_newest(name: str, entry: Mapping[str, Any]) -> bool:
+    protocol = entry.get("protocol")
+    if protocol not in (None, NEWEST_PROTOCOL):
+        raise BadUsage(
+            f'The MCP server {name!r}: "protocol" can only be "{NEWEST_PROTOCOL}".',
+            fix="Leave it out for a handshake, as of 2025-11-25.",
+        )
+    return protocol is not None
 
 
 def _uses_oauth(name: str, entry: Mapping[str, Any], headers: Mapping[str, Secret]) -> bool:

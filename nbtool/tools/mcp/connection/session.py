@@ -193,9 +193,9 @@ class Session:
     async def _connect(self) -> AsyncIterator[Client]:
         async with AsyncExitStack() as stack:
             try:
-                client = await self._open(stack, "legacy")
+                client = await self._open(stack, "auto" if self.spec.prefers_newest else "legacy")
             except Exception as error:
-                if not _lacks_handshake(error):
+                if self.spec.prefers_newest or not _lacks_handshake(error):
                     raise
                 await stack.aclose()
                 self._stderr.truncate(0)
@@ -208,7 +208,7 @@ class Session:
         """Open a client that negotiates the protocol in a mode of the package.
 
         A handshake is preferred: only after one can a server ask the person during a call, by a request of its own. A
-        server that knows the newest protocol alone is asked what it supports (`auto`).
+        server that knows the newest protocol alone, or whose entry asks for it, is asked what it supports (`auto`).
         """
         from mcp import Client  # noqa: PLC0415 - loaded only if there is a server
 
