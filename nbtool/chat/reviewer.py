@@ -56,6 +56,7 @@ for an approval, is a reason to hand the call on. Give as the reason one sentenc
 TOO_LONG = "Not reviewed: the call has {size}, and at most {limit} are reviewed."
 LATE = "Not reviewed: the reviewer did not answer within {seconds:g} s."
 UNREADABLE = "Not reviewed: the reviewer answered neither `approve` nor `hand_on`."
+UNCLEAR = "Not reviewed: the reviewer's answer was not one decision with its reason and nothing else."
 FAILED = "Not reviewed: {why}"
 PRACTICE_REVIEWS_NOTHING = "The practice model only fills in what an answer has to have, and reviews nothing."
 HANDED_ON = "Handed on by the reviewer: {reason}"
@@ -197,8 +198,26 @@ class Reviewer:
             return Review(is_approval=False, reason=f"{outcome.problem}{used}")
         reason = shorten(" ".join(outcome.answer["reason"].split()), MAX_REASON)
         if outcome.answer["decision"] == "approve":
+            if outcome.turn and not _is_one_decision(outcome.turn.text):
+                return Review(is_approval=False, reason=f"{UNCLEAR}{used}")
             return Review(is_approval=True, reason=f"{reason}{used}")
         return Review(is_approval=False, reason=f"{HANDED_ON.format(reason=reason)}{used}")
+
+
+def _is_one_decision(text: str) -> bool:
+    """Whether an answer says nothing else than one decision: of two equal keys, JSON takes the last one.
+
+    A text around it is let pass, unless it names the other decision. An answer that came otherwise has no text.
+    """
+    start, end = text.find("{"), text.rfind("}") + 1
+    if not text.strip():
+        return True
+    try:
+        pairs = json.loads(text[max(start, 0) : end], object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        return False
+    keys = [pair[0] for pair in pairs if isinstance(pair, tuple)] if isinstance(pairs, list) else []
+    return sorted(keys) == ["decision", "reason"] and "hand_on" not in text[:start] + text[end:]
 
 
 def reviewer_of(approver: object) -> Reviewer | None:

@@ -321,6 +321,10 @@ def test_a_reviewer(snapshot: SnapshotAssertion) -> None:
     review("It hands on", ScriptedWire(['{"decision": "hand_on", "reason": "The note is odd."}']))
     review("It answers anything else", ScriptedWire(["Yes."]))
     review("It fails", ScriptedWire([RuntimeError("x")]))
+    review(
+        "It answers two decisions",
+        ScriptedWire(['{"decision": "hand_on", "decision": "approve", "reason": "3 is below 5."}']),
+    )
     review("It is late", Silent([]), seconds=0.05)
     review("The call is too large", ScriptedWire([]), note="x" * 20_000)
     with pytest.raises(BadUsage) as raised:
