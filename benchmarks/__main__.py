@@ -15,11 +15,13 @@ import datetime as dt
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from operator import truediv
 
-from benchmarks import environments, goals, growth, startup, streamed_map, ways
+from benchmarks import environments, goals, growth, many_prompts, startup, streamed_map, ways
 from benchmarks.contestants import ENTRIES
 from benchmarks.environments import ROOT
 from benchmarks.rounds import measure, start_server
@@ -149,16 +151,31 @@ def large_journal(_: argparse.Namespace) -> str:
     return "\n".join([*goals.goal_table(aims), "", *rows])
 
 
+PROMPTS, PROMPT_ROUNDS = 500, 3
+"""Prompts of each contestant in each round, and the rounds: more take many minutes and change little."""
+
+
 def prompts(_: argparse.Namespace) -> str:
-    """Measure how a map of many prompts grows."""
+    """Measure how a map of many prompts grows, and what a prompt costs beside others' maps."""
+    install(list(many_prompts.PLAYERS))
     with start_server() as port:
-        found = [streamed_map.measure(count, port) for count in streamed_map.SIZES]
+        found = streamed_map.measure(port)
+        beside = many_prompts.measure(port, count=PROMPTS, rounds=PROMPT_ROUNDS)
     growth.keep(growth.of_prompts(found))
     most = streamed_map.extrapolate(found)
-    aim = goals.Goal(f"memory of {streamed_map.LARGE:,} prompts, by the steepest slope below", most, 300, "{:.0f} MB")
+    hand = beside[goals.HAND]
+    ratios = {name: statistics.median(map(truediv, figures, hand)) for name, figures in beside.items()}
+    aims = [
+        goals.Goal(f"memory of {streamed_map.LARGE:,} prompts, by the steepest slope below", most, 300, "{:.0f} MB"),
+        goals.Goal("CPU a prompt, to httpx by hand", ratios[goals.OURS], 1.3),
+    ]
     rows = ["| prompts | memory above that of the first 1,000 | CPU a prompt |", "|--:|--:|--:|"]
     rows += [f"| {one['prompts']:,} | {one['mb']:.1f} MB | {one['ms']:.1f} ms |" for one in found]
-    return "\n".join([*goals.goal_table([aim]), "", *rows])
+    others = [f"| {PROMPTS} prompts, 8 at a time | CPU a prompt | to httpx by hand |", "|---|--:|--:|"]
+    for name, figures in beside.items():
+        version = f" {environments.version_of(name)}" if ENTRIES[name].packages else ""
+        others.append(f"| {name}{version} | {statistics.median(figures):.1f} ms | {ratios[name]:.1f} x |")
+    return "\n".join([*goals.goal_table(aims), "", *rows, "", *others])
 
 
 def history(_: argparse.Namespace) -> str:

@@ -84,6 +84,10 @@ class Loop:
         """Run one turn; return its final text."""
         return self._runner.run(self._turn(prompt, hear))
 
+    async def answer(self, prompt: str) -> str:
+        """Run one turn beside others; return its final text."""
+        return await self._turn(prompt, lambda _: None)
+
     async def _turn(self, prompt: str, hear: Hear) -> str:
         messages: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
         while True:

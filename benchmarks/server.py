@@ -91,6 +91,16 @@ def reply(scenario: str, round_: int) -> tuple[bytes, ...]:
     return (HEAD, *(b"%x\r\n%s\r\n" % (len(event), event) for event in [*events, b"data: [DONE]\n\n"]), b"0\r\n\r\n")
 
 
+@cache
+def whole_reply(scenario: str) -> tuple[bytes, ...]:
+    """Build a reply without a stream, for the text of a scenario."""
+    message = {"role": "assistant", "content": text_of(scenario), "refusal": None}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    event = {**_event([choice], _USAGE), "object": "chat.completion"}
+    body = _dumps(event).encode()
+    return (b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body),)
+
+
 def _events(scenario: str, round_: int) -> list[dict[str, Any]]:
     calls = calls_of(scenario, round_)
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None if calls else "", "refusal": None}]
@@ -184,7 +194,12 @@ class Connection(asyncio.Protocol):
             return
         self.sent[first] += len(body)
         self.sent["requests"] += 1
-        parts = reply(_plain(first), len(re.findall(rb'"role": ?"tool"', body)))
+        is_stream = re.search(rb'"stream": ?true', body)
+        parts = (
+            reply(_plain(first), len(re.findall(rb'"role": ?"tool"', body)))
+            if is_stream
+            else whole_reply(_plain(first))
+        )
         pause = ALONE_SECONDS if first.endswith("-alone") else 0.0 if first.endswith("-each") else None
         self._writing = asyncio.get_running_loop().create_task(self._write(parts, pause))
 

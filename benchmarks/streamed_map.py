@@ -1,9 +1,9 @@
 """Memory and CPU of `Chat.map_into` as the number of prompts grows, over the loopback server.
 
-    python -m benchmarks.streamed_map PROMPTS [URL]      prints a line of JSON
+    python -m benchmarks.streamed_map URL      prints a line of JSON for each size
 
-Each size is measured in a process of its own: prompts from a generator, answers to an SQLite file, the journal on the
-disk. Memory is the highest resident size above that after the first chunk of prompts.
+All sizes are measured in one map: prompts from a generator, answers to an SQLite file, the journal on the disk. Memory
+is the highest resident size above that after the first chunk of prompts.
 """
 
 from __future__ import annotations
@@ -14,34 +14,45 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-SIZES = (10_000, 20_000, 40_000)
+SIZES = (5_000, 10_000, 20_000)
+"""After so many prompts the map is measured."""
+
 LARGE = 1_000_000
 """The number of prompts that the slope is extended to."""
 
+Row = dict[str, Any]
 
-def run(prompts: int, url: str) -> dict[str, Any]:
-    """Send prompts in this process, and return the figures."""
+
+def run(url: str) -> list[Row]:
+    """Send prompts in this process, and return the figures of each size."""
     from nbtool import Chat  # noqa: PLC0415 - NBTOOL_HOME has to be set first
     from nbtool.chat.batch.streamed_map import CHUNK  # noqa: PLC0415 - the same
 
-    chat = Chat("gpt-4.1-mini", base_url=f"{url}/text-20/v1", api_key="sk-none")
+    chat, home = Chat("gpt-4.1-mini", base_url=f"{url}/text-20/v1", api_key="sk-none"), os.environ["NBTOOL_HOME"]
+    chat.map_into(f"{home}/warm.sqlite", (f"warm {number}" for number in range(CHUNK)))
+    before, began = peak_kb(), time.process_time()
+    found: list[Row] = []
 
-    def send(count: int, begin: int) -> None:
-        chat.map_into(f"{os.environ['NBTOOL_HOME']}/{begin}.sqlite", (f"{n}?" for n in range(begin, begin + count)))
+    def note(prompts: int) -> None:
+        peak, cpu = peak_kb(), time.process_time() - began
+        found.append(
+            {"prompts": prompts, "mb": (peak - before) / 1000, "total_mb": peak / 1000, "ms": cpu / prompts * 1000}
+        )
 
-    send(CHUNK, 0)
-    before, cpu = peak_kb(), time.process_time()
-    send(prompts, CHUNK)
-    return {
-        "prompts": prompts,
-        "mb": (peak_kb() - before) / 1000,
-        "total_mb": peak_kb() / 1000,
-        "ms": (time.process_time() - cpu) / prompts * 1000,
-    }
+    def prompts() -> Iterator[str]:
+        for number in range(SIZES[-1]):
+            if number in SIZES:  # a multiple of the chunk: all prompts before are answered
+                note(number)
+            yield f"{number}?"
+
+    chat.map_into(f"{home}/answers.sqlite", prompts())
+    note(SIZES[-1])
+    return found
 
 
 def peak_kb() -> int:
@@ -50,21 +61,21 @@ def peak_kb() -> int:
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
-def measure(prompts: int, port: int) -> dict[str, Any]:
-    """Send prompts in a new process, and return the figures."""
+def measure(port: int) -> list[Row]:
+    """Send prompts in a new process, and return the figures of each size."""
     with tempfile.TemporaryDirectory() as home:
-        command = [sys.executable, "-m", "benchmarks.streamed_map", str(prompts), f"http://127.0.0.1:{port}"]
+        command = [sys.executable, "-m", "benchmarks.streamed_map", f"http://127.0.0.1:{port}"]
         environment = {**os.environ, "NBTOOL_HOME": home}
         done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def extrapolate(found: list[dict[str, Any]]) -> float:
+def extrapolate(found: list[Row]) -> float:
     """Return the memory in MB at `LARGE` prompts, by the steeper of the slopes between the sizes."""
     slope = max((large["mb"] - small["mb"]) / (large["prompts"] - small["prompts"]) for small, large in pairwise(found))
     return float(found[-1]["total_mb"] + max(slope, 0) * (LARGE - found[-1]["prompts"]))
 
 
 if __name__ == "__main__":
-    print(json.dumps(run(int(sys.argv[1]), sys.argv[2])))  # noqa: T201 - what the command is for
+    for row in run(sys.argv[1]):
+        print(json.dumps(row))  # noqa: T201 - what the command is for
