@@ -164,7 +164,7 @@ class _Batches:
     def _source(self, description: Sealed) -> AnswerSource:
         maker, approver = self.maker, self.maker.arguments["approver"]
         engine = find_engine(maker.plan.on)
-        questions = HomeQuestions(engine, self._chat.approvals, approver) if approver else None
+        questions = HomeQuestions(self._chat.approvals, approver) if approver else None
         budgets = HomeBudgets(limits, self._chat.approvals, approver) if (limits := _budgets_of(maker)) else None
         plugins, free_tools, rates = self._chat.plugins, maker.free_tools, HomeRates(maker.backoff)
         turns = HomeTurns(

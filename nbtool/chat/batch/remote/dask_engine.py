@@ -48,7 +48,7 @@ class SchedulerLine:
 
     def send(self, texts: Sequence[str]) -> None:
         """Put messages into the queue."""
-        self._queue.put([self._run, self._worker.address, self._task, list(texts)])
+        self._queue.put([self._run, self._worker.address, list(texts)])
 
     def has_home(self) -> bool:
         """Whether the task was not cancelled: its client is there."""
@@ -118,11 +118,6 @@ class DaskEngine:
         """Whether workers ended again and again under the task, or it was dropped."""
         return isinstance(error, _dask().KilledWorker | CancelledError)
 
-    def find_lost(self, places: Sequence[WorkerPlace]) -> list[WorkerPlace]:
-        """Return the places of tasks that do not run on that worker any more."""
-        running = self._client.processing()
-        return [place for place in places if place.task not in running.get(place.worker, ())]
-
     def close(self) -> None:
         """Remove the queue from the scheduler."""
         if self._queue:
@@ -143,8 +138,8 @@ class DaskEngine:
 def read_delivery(message: Any) -> tuple[Sequence[str], WorkerPlace] | None:
     """Return the messages of a run, and where it is; None if it is no such delivery."""
     match message:
-        case [str(run), str(worker), str(task), [*texts]] if all(isinstance(text, str) for text in texts):
-            return texts, WorkerPlace(worker, run, task)
+        case [str(run), str(worker), [*texts]] if all(isinstance(text, str) for text in texts):
+            return texts, WorkerPlace(worker, run)
     return None
 
 

@@ -62,9 +62,6 @@ class WorkerEngine(Protocol):
     def is_loss(self, error: BaseException) -> bool:
         """Whether an error of a task means that its worker ended, or that the task was dropped."""
 
-    def find_lost(self, places: Sequence[WorkerPlace]) -> list[WorkerPlace]:
-        """Return those of these places where nobody waits any more."""
-
     def close(self) -> None:
         """Release what belongs to this batch; the user's engine stays open."""
 

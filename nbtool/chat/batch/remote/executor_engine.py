@@ -145,10 +145,6 @@ class ExecutorEngine:
         """Whether the pool is broken or was shut down."""
         return isinstance(error, BrokenExecutor | CancelledError)
 
-    def find_lost(self, places: Sequence[WorkerPlace]) -> list[WorkerPlace]:
-        """Return the places of workers that are not connected any more."""
-        return [place for place in places if place.worker not in self._connections]
-
     def close(self) -> None:
         """Disconnect all workers: what still runs there starts no more calls."""
         self._is_closed = True

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from nbtool.chat.batch.remote.asked_question import NO_FORM, pack_decision, read_question
-from nbtool.chat.batch.remote.engine import WorkerEngine
-from nbtool.chat.batch.remote.worker_message import WorkerPlace
 from nbtool.errors import NbtoolError
 from nbtool.events import Event
 from nbtool.threads.caller_thread import CallerThread
 from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Approver, AskFunction, Question, Resolution
 from nbtool.tools.calls.approval_request import find_decision
 from nbtool.tools.mcp.questions.form import InvalidForm, form_parameters, secret_fields
-
-LOOK_SECONDS = 1.0
-"""Seconds between two looks at whether the workers of open questions are still there."""
 
 MAX_OPEN = 2_000
 """Maximum questions that are open at a time; what a worker asks beyond is denied."""
@@ -32,48 +26,50 @@ NO_DECISION = ""
 """The answer to what is no question: the worker denies the call."""
 
 
-Reply = Callable[[WorkerPlace, str, str], None]
-"""Sends an answer to a place, by the id under which was asked."""
+Reply = Callable[[str], None]
+"""Sends an answer to a worker that waits for it."""
 
 
 @dataclass
 class HomeQuestions:
     """Answers the questions of one map; its methods run on nbtool's background loop."""
 
-    engine: WorkerEngine
     approvals: ApprovalQueue
     approver: Approver | AskFunction
-    _open: dict[str, tuple[WorkerPlace, asyncio.Task[None]]] = field(default_factory=dict)
+    _open: dict[str, tuple[str, asyncio.Task[None]]] = field(default_factory=dict)
     _caller_thread: CallerThread = field(default_factory=CallerThread)
-    _looking: asyncio.Task[None] | None = None
+    _is_open: bool = False
 
     def open(self, caller_thread: CallerThread) -> None:
         """Begin to ask; a synchronous approver runs on this thread."""
-        self._caller_thread = caller_thread
-        self._looking = asyncio.create_task(self._withdraw_lost())
+        self._caller_thread, self._is_open = caller_thread, True
 
     async def close(self) -> None:
         """Withdraw what is open."""
+        self._is_open = False
         tasks = [task for _, task in self._open.values()]
-        for task in (*tasks, *([self._looking] if self._looking else [])):
+        for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._looking = None
 
-    def ask(self, asking: str, text: str, place: WorkerPlace, reply: Reply) -> None:
-        """Ask a question of a worker, once."""
-        if self._looking and asking not in self._open:  # else the map is at its end
-            task = asyncio.create_task(self._answer(asking, text, place, reply))
-            self._open[asking] = (place, task)
+    def ask(self, asking: str, text: str, run: str, reply: Reply) -> None:
+        """Ask a question of a run, once."""
+        if self._is_open and asking not in self._open:  # else the map is at its end
+            self._open[asking] = (run, asyncio.create_task(self._answer(asking, text, reply)))
 
     def withdraw(self, asking: str) -> None:
         """Ask no more."""
         if found := self._open.get(asking):
             found[1].cancel()  # which takes it out of the queue
 
-    async def _answer(self, asking: str, text: str, place: WorkerPlace, reply: Reply) -> None:
+    def end(self, run: str) -> None:
+        """Withdraw the questions of a run that has ended, or whose worker was lost."""
+        for asking in [asking for asking, (other, _) in self._open.items() if other == run]:
+            self.withdraw(asking)
+
+    async def _answer(self, asking: str, text: str, reply: Reply) -> None:
         try:
-            reply(place, asking, await self._decide(text, asking))
+            reply(await self._decide(text, asking))
         finally:
             self._open.pop(asking, None)
 
@@ -98,16 +94,6 @@ class HomeQuestions:
             emit=_ignore,  # the worker writes question and decision to the journal, which come home with the turn
             must_ask=True,
         )
-
-    async def _withdraw_lost(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            places = [place for place, _ in self._open.values()]
-            if places:
-                with suppress(Exception):  # the engine is gone: the map ends
-                    lost = set(await asyncio.to_thread(self.engine.find_lost, places))
-                    for asking in [asking for asking, (place, _) in self._open.items() if place in lost]:
-                        self.withdraw(asking)
 
 
 def _check_form(question: Question) -> Question:

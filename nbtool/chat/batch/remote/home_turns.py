@@ -165,7 +165,7 @@ class HomeTurns:
         sent = self._chunks.pop(chunk_id, ())
         for sent_prompt in sent:
             self._end_turns(sent_prompt)
-            self._rates.end(sent_prompt.run)
+            self._stop_run(sent_prompt.run)
         await self._settle()
         return [sent_prompt for sent_prompt in sent if not sent_prompt.is_answered]
 
@@ -204,7 +204,8 @@ class HomeTurns:
         if self._questions is None or self._port is None:
             self._reply(place, message.asking, NO_DECISION)
         elif message.kind == "ask":
-            self._questions.ask(message.asking, message.text, place, self._reply)
+            reply = partial(self._reply, place, message.asking)
+            self._questions.ask(message.asking, message.text, message.run, reply)
         else:
             self._questions.withdraw(message.asking)
 
@@ -226,7 +227,12 @@ class HomeTurns:
     def _end_run(self, run: str) -> None:
         """Send nothing more of a run."""
         self._places.pop(run, None)
+        self._stop_run(run)
+
+    def _stop_run(self, run: str) -> None:
         self._rates.end(run)
+        if self._questions:
+            self._questions.end(run)
 
     def _take_rates(self, message: WorkerMessage, place: WorkerPlace) -> None:
         """Answer when a request may be sent: none of a run that was stopped or given up."""

@@ -47,11 +47,10 @@ MessageKind = Literal[
 
 
 class WorkerPlace(NamedTuple):
-    """Where an engine finds the run of a chunk: its worker, the run, and the task of the engine."""
+    """Where an engine finds the run of a chunk: its worker, and the run."""
 
     worker: str
     run: str = ""
-    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from nbtool.chat.batch.remote.asked_question import (
     read_decision,
     read_question,
 )
-from nbtool.chat.batch.remote.executor_engine import ExecutorEngine
 from nbtool.errors import ApprovalError, NbtoolError
 from nbtool.events import CallDecided
 from nbtool.sign_in import SIGN_IN_KEY
@@ -274,20 +273,18 @@ def test_a_policy_of_either_machine_that_asks_a_person_holds(tmp_path: Path) -> 
 def answer_at_home(text: str, approver: Callable[[Question], Decision]) -> str:
     """Return what is sent back from home for a question of a worker."""
     from nbtool.chat.batch.remote import HomeQuestions
-    from nbtool.chat.batch.remote.worker_message import WorkerPlace
     from nbtool.threads.caller_thread import CallerThread
     from nbtool.tools.approval import ApprovalQueue
 
-    with ThreadPoolExecutor(1) as threads:
-        questions = HomeQuestions(ExecutorEngine(threads), ApprovalQueue(), approver)
+    questions = HomeQuestions(ApprovalQueue(), approver)
 
-        async def ask() -> str:
-            answer = asyncio.get_running_loop().create_future()
-            questions.open(CallerThread())
-            questions.ask("a1", text, WorkerPlace("1"), lambda _, __, decision: answer.set_result(decision))
-            try:
-                return str(await answer)
-            finally:
-                await questions.close()
+    async def ask() -> str:
+        answer = asyncio.get_running_loop().create_future()
+        questions.open(CallerThread())
+        questions.ask("a1", text, "run_1", answer.set_result)
+        try:
+            return str(await answer)
+        finally:
+            await questions.close()
 
-        return run_sync(ask())
+    return run_sync(ask())
