@@ -42,6 +42,15 @@ server = get_ipython().magics_manager.registry["ChatMagics"].kernel_chats.server
 print(server.address.url, server.address.token.get_secret_value(), "end")
 """
 CHECKED = "import nbtool\nheaviest = nbtool.tool(heaviest, result='always')\n%chat serve -t heaviest -v birds"
+HOLD = """
+import asyncio
+import nbtool
+
+@nbtool.tool(run="auto")
+async def hold() -> None:
+    "Wait."
+    await asyncio.sleep(240)
+"""
 BUSY = "print('begun'); is_over.wait(240); print('over')"
 END = "is_over.set(); print('set')"
 ASK = "%%chat -m practice:fast\nUse &`heaviest` on $`birds`."
@@ -284,6 +293,30 @@ def test_calls_are_listed_in_order_of_time_around_an_open_question_and_a_line_sa
     saved = str(notebook.save().cells[1].outputs)
     assert f"{DROPPED_AT_ONCE} earlier calls are not shown here" in saved
     assert "widget-view" not in saved
+    assert notebook.errors == []
+
+
+def test_a_result_is_added_to_the_notebook_and_stop_ends_the_calls_under_way(lab: Lab) -> None:
+    cells = (SETUP, HOLD, "%chat serve -t heaviest hold -v birds", ADDRESS, "heaviest_1_result")
+    notebook = lab.open_cells(*cells, kernel="python3")
+    for index in range(4):
+        notebook.run_cell(index)
+    _, url, token, _ = ("x " + notebook.wait_output(3, "end").inner_text()).split()[:4]
+
+    call(url, token, "ListVars", {}).result(240)
+    answered, held = call(url, token), call(url, token, "hold", {})
+    expect(buttons(notebook, "Approve", 2)).to_be_enabled(timeout=30_000)
+    buttons(notebook, "Approve", 2).click()
+    assert answered.result(240)[0].content[0].text == "emu"
+    buttons(notebook, "Add to notebook", 2).last.click()
+    buttons(notebook, "Bind", 2).click()
+    notebook.wait_output(2, "Added to the notebook.")
+    expect(notebook.run_cell(4)).to_contain_text("emu")
+
+    notebook.output(2).get_by_role("button", name="Stop", exact=True).click()
+    assert held.result(240)[0].is_error
+    expect(notebook.output(2).get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    notebook.wait_output(2, "agent")
     assert notebook.errors == []
 
 
