@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.axe import find_violations
 from tests.browser.bare import open_bare
@@ -50,6 +50,19 @@ def test_no_state_keeps_anybody_out(profile: BrowserContext, theme: str, how: st
     assert page.evaluate("window.devicePixelRatio") == (2 if how == "zoomed" else 1)
     assert (moving > 0) == (how != "contrast")
     assert asked == []
+    page.close()
+
+
+@pytest.mark.nightly
+def test_a_call_that_is_open_shows_its_result_once(profile: BrowserContext) -> None:
+    page, _ = open_bare(profile)
+
+    show(page, states()["opened"])
+    result = page.locator(".nb-result")
+    expect(result).to_be_hidden()
+    page.locator(".nb-call > summary").click()
+
+    expect(result).to_be_visible()
     page.close()
 
 

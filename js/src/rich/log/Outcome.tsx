@@ -17,7 +17,8 @@ const PRELOAD_MARGIN = "600px";
 
 /** The result of a call: a table's first rows, a chart, HTML, a text; or the reason why there is none. */
 export function Outcome({ block }: LazyViews["outcome"]): JSX.Element {
-  return <div class="nb-result">{contentOf(block)}</div>;
+  const isInDetails = !block.display; // of a chart the opened call has the text for the model
+  return <div class={isInDetails ? "nb-result nb-in-details" : "nb-result"}>{contentOf(block)}</div>;
 }
 
 function contentOf(block: CallBlock): JSX.Element | null {
