@@ -28,6 +28,16 @@ def test_a_warning_is_a_warning() -> None:
         report_warning("something is wrong")
 
 
+def test_a_warning_is_one_line_without_source_of_nbtool_and_shown_once() -> None:
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            report_warning("something else is wrong")
+
+    lines = [warnings.formatwarning(str(it.message), it.category, it.filename, it.lineno) for it in shown]
+    assert lines == ["nbtool:1: UserWarning: something else is wrong\n"]
+
+
 def test_a_repeated_warning_is_shown_each_time() -> None:
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("default")

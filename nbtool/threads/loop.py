@@ -200,17 +200,19 @@ def wait_for_future(future: Future[T], seconds: float) -> T:
     return future.result()
 
 
+_shown_warnings: dict[Any, Any] = {}
+"""Python's record of the warnings that were shown."""
+
+
 def report_warning(text: str, *, is_repeated: bool = False) -> None:
     """Warn from a thread of nbtool's, where an exception would leave a turn without an end: never raise.
 
     Where warnings are errors (`python -W error`), the text is printed. With `is_repeated` it is shown each time, not
-    once for a place in the code.
+    once.
     """
     try:
-        if is_repeated:
-            warnings.warn_explicit(text, UserWarning, __file__, 1, registry={})
-        else:
-            warnings.warn(text, stacklevel=3)
+        # Not from the file that warns: Python would show a line of its source below the text.
+        warnings.warn_explicit(text, UserWarning, "nbtool", 1, registry={} if is_repeated else _shown_warnings)
     except Exception:  # noqa: BLE001 - a filter makes it an error, or a `showwarning` of the user fails
         print(f"nbtool: {text}", file=sys.stderr)  # noqa: T201 - a warning cannot be shown
 
