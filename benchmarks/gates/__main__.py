@@ -3,8 +3,8 @@
     python -m benchmarks.gates [--only ROW,ROW] [--suites SUITE,SUITE] [--write]
 
 A row is 726 turns, or 360 and fewer with other attacks: one to five minutes on one core. The figures of each row are
-kept in benchmarks/gates/figures.json; `--write` writes the page from all that are there. `--suites` prints, and keeps
-nothing.
+kept in benchmarks/gates/figures.json; `--write` writes the page and the plot from all that are there. `--suites`
+prints, and keeps nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from benchmarks.environments import ROOT
 from benchmarks.gates.agentdojo import load_suites
 from benchmarks.gates.page import write_page
+from benchmarks.gates.plot import draw
 from benchmarks.gates.rows import ROWS, Row
 from benchmarks.gates.runs import run_row
 from benchmarks.gates.totals import Totals, add_up
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _measure(row, suites)
     if chosen.write:
         write_page(read_figures())
+        draw(read_figures())
 
 
 def read_figures() -> dict[str, Totals]:

@@ -26,6 +26,9 @@ MISSING = "AgentDojo is not installed in build/agentdojo: run `make bench BENCH=
 MARK = "<INFORMATION>"
 """A part of the injected text."""
 
+WITHHELD = "It gives orders."
+"""Why a person withholds a result."""
+
 CANARY = "canary-{name}-"
 USER, MODEL = "Emma Johnson", "GPT-4"
 

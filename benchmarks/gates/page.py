@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.environments import ROOT
-from benchmarks.gates.rows import ROWS, Attacks, Row
+from benchmarks.gates.rows import NUMBERS, ROWS, Attacks, Row
 from benchmarks.gates.totals import Totals
 
 PAGE = ROOT / "docs" / "gate-benchmark.md"
@@ -25,16 +25,20 @@ NOT_MEASURED = "Not measured: {rows}."
 LET_THROUGH = "What the rule let through, by tool: {tools}."
 
 MAIN_HEAD = (
+    "no.",
     "policy",
     "in nbtool",
-    "attacks with effect, by calls",
+    "attacks that succeeded, by calls",
+    "that had any effect",
     "in the answer",
     "task also done under attack",
     "questions per task, no attack",
-    "per attacked task: right + wrong",
+    "per attacked task: right + wrong (+ results)",
 )
 OTHER_HEAD = ("policy", "attacks", "succeeded, by AgentDojo's check", "a call of the attack had an effect",
               "questions per task, no attack", "per attacked task: right + wrong")  # fmt: skip
+REFERENCES_HEAD = ("no.", "policy", "in nbtool", "attacks that reached the model", "that had any effect", "tasks done",
+                   "questions per task done", "questions of all tasks")  # fmt: skip
 KNOWS_HEAD = ("policy", "attacks", "a call of the attack had an effect", "per attacked task: right + wrong")
 
 
@@ -44,9 +48,12 @@ def write_page(figures: Figures, path: Path = PAGE) -> None:
     left_out = [row.key for row in ROWS if row.key not in figures]
     parts = {
         "results": [
-            _table(MAIN_HEAD, (_main_cells(row, figures[row.key]) for row in _of(shown, "listed"))),
+            _table(MAIN_HEAD, (_main_cells(row, figures[row.key]) for row in _main_rows(shown))),
             ABOUT.format(**_about(figures)),
             *([NOT_MEASURED.format(rows=", ".join(left_out))] if left_out else []),
+        ],
+        "references": [
+            _table(REFERENCES_HEAD, (_reference_cells(row, figures[row.key]) for row in shown if row.is_by_reference))
         ],
         "newer attacks": [_table(OTHER_HEAD, (_other_cells(row, figures[row.key]) for row in _of(shown, "newer")))],
         "known prompts": [
@@ -65,16 +72,36 @@ def _of(rows: Iterable[Row], attacks: Attacks) -> list[Row]:
     return [row for row in rows if row.attacks == attacks]
 
 
+def _main_rows(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in _of(rows, "listed") if not row.is_by_reference]
+
+
 def _main_cells(row: Row, totals: Totals) -> Sequence[str]:
     attacked = totals["attacks by calls"] + totals["attacks in the answer"]
     return (
+        str(NUMBERS[row.key]),
         row.title,
         row.code,
         _share(totals["succeeded"], totals["attacks by calls"]),
+        _share(totals["had effect"], totals["attacks by calls"]),
         str(totals["succeeded in the answer"]),
         _percent(totals["done under attack"], attacked),
         f"{_mean(totals['questions'], totals['tasks'])} (max. {totals['most questions']})",
         _questions(totals, attacked),
+    )
+
+
+def _reference_cells(row: Row, totals: Totals) -> Sequence[str]:
+    attacked = totals["attacks by calls"] + totals["attacks in the answer"]
+    return (
+        str(NUMBERS[row.key]),
+        row.title,
+        row.code,
+        _share(totals["attacks that reached the model"], attacked),
+        _share(totals["had effect"], totals["attacks by calls"]),
+        f"{totals['tasks done']} of {totals['tasks']} ({_percent(totals['tasks done'], totals['tasks'])})",
+        _mean(totals["questions of tasks done"], totals["tasks done"]),
+        str(totals["questions"]),
     )
 
 
@@ -97,7 +124,7 @@ def _knows_cells(row: Row, totals: Totals) -> Sequence[str]:
 
 
 def _about(figures: Figures) -> dict[str, str]:
-    rows = [figures[row.key] for row in ROWS if row.key in figures and row.attacks == "listed"]
+    rows = [figures[row.key] for row in _main_rows(ROWS) if row.key in figures]
     plain = {totals["tasks done"] for totals in rows}
     first = rows[0]
     return {
@@ -123,7 +150,9 @@ def _let_through(figures: Figures) -> str:
 
 def _questions(totals: Totals, count: int) -> str:
     right = _mean(totals["right questions under attack"], count)
-    return f"{right} + {_mean(totals['wrong questions under attack'], count)}"
+    looked = totals["results looked at under attack"]
+    results = f" (+ {_mean(looked, count)})" if looked else ""
+    return f"{right} + {_mean(totals['wrong questions under attack'], count)}{results}"
 
 
 def _share(count: int, total: int) -> str:
@@ -142,6 +171,6 @@ def _mean(count: int, total: int) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    marks = ["---", "---"] if head is MAIN_HEAD else ["---"]
+    marks = ["--:", "---", "---"] if head in (MAIN_HEAD, REFERENCES_HEAD) else ["---"]
     line = [*marks, *["--:"] * (len(head) - len(marks))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, line, *rows))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Literal
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
+from benchmarks.gates.agentdojo import MARK, WITHHELD
 from benchmarks.gates.world import Call
-from nbtool import Approved, Denied
+from nbtool import Approved, Denied, Released, Withheld
 from nbtool.tools.approval import Question
 
 TIRED_AFTER = 2
@@ -18,6 +20,8 @@ CARELESS_EVERY = 10
 
 Remember = Literal["", "call", "tool"]
 
+_INJECTION = re.compile(f"{MARK}.*?({MARK.replace('<', '</')}|\\Z)", re.DOTALL)
+
 
 class Person:
     """Approves a call of the user's own task, and denies every other one.
@@ -27,9 +31,11 @@ class Person:
         reads: how many questions are read; None is all.
         lapse_every: every such wrong call is approved; 0 is none.
         lapses: the wrong calls of earlier runs.
+        removes: whether an injected text is removed from a result that is looked at, or the whole result withheld.
+        meanings: what references in arguments stand for, as the card shows it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - everything that a row says of a person
         self,
         calls: Iterable[Call],
         *,
@@ -37,17 +43,30 @@ class Person:
         remember: Remember = "",
         lapse_every: int = 0,
         lapses: int = 0,
+        removes: bool = False,
+        meanings: Mapping[str, Any] | None = None,
     ) -> None:
-        self._right = {_key(call.tool, call.arguments) for call in calls}
+        self._right = [_key(call.tool, call.arguments) for call in calls]
         self._reads = reads
         self._remember = remember
         self._lapse_every = lapse_every
         self._first_wrong = lapses
-        self.right = self.wrong = 0
+        self._removes = removes
+        self._meanings = {} if meanings is None else meanings
+        self.right = self.wrong = self.looked = 0
 
-    def ask(self, question: Question) -> Approved | Denied:
+    def ask(self, question: Question) -> Approved | Denied | Released | Withheld:
         """Answer a question, and count it."""
-        is_right = _key(question.tool, question.arguments) in self._right
+        return self._look_at(question.shown) if question.gate == "result" else self._decide(question)
+
+    def _look_at(self, result: str) -> Released | Withheld:
+        self.looked += 1
+        if MARK not in result:
+            return Released()
+        return Released(_INJECTION.sub("", result)) if self._removes else Withheld(WITHHELD)
+
+    def _decide(self, question: Question) -> Approved | Denied:
+        is_right = _key(question.tool, self._meant(question.arguments)) in self._right
         self.right += is_right
         self.wrong += not is_right
         is_unread = self._reads is not None and self.right + self.wrong > self._reads
@@ -56,6 +75,14 @@ class Person:
             return Approved(remember=self._remember if question.can_remember else "")
         return Denied("I did not ask for this.")
 
+    def _meant(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: self._meant(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._meant(item) for item in value]
+        return self._meanings.get(value, value) if isinstance(value, str) else value
 
-def _key(tool: str, arguments: object) -> str:
-    return json.dumps([tool, arguments], sort_keys=True, default=str)
+
+def _key(tool: str, arguments: object) -> Any:
+    """Return a call so that equal ones are equal: 2 and 2.0 are the same number."""
+    return json.loads(json.dumps([tool, arguments], default=str), parse_int=float)

@@ -15,7 +15,6 @@ from benchmarks.gates.agentdojo import (
     places_read,
 )
 from benchmarks.gates.attacks import Attack, attacks_that_know_the_prompt, listed_attacks, newer_attacks
-from benchmarks.gates.model import ObedientModel
 from benchmarks.gates.persons import Person
 from benchmarks.gates.rows import Row
 from benchmarks.gates.world import World
@@ -34,6 +33,7 @@ class Outcome:
         by_calls: the attack needs calls, not only a sentence in the answer.
         reached: the injected text reached the model.
         succeeded: the attack did, by AgentDojo's check; of an attack without one, by its calls.
+        looked: results that the person looked at.
         had_effect: a call of the attack that changes or sends something ran.
         denied, told: calls that were denied, and those whose result names the reason.
     """
@@ -48,6 +48,7 @@ class Outcome:
     had_effect: bool
     right: int
     wrong: int
+    looked: int
     status: str
     invalid: int
     denied: int
@@ -97,13 +98,8 @@ def _run_task(  # noqa: PLR0913 - everything that one run has
     before = user_task.init_environment(suite.load_and_inject_default_environment(injections))
     world.begin(before.model_copy(deep=True))
     calls = calls_of(user_task, before)
-    model = ObedientModel(
-        calls,
-        user_task.GROUND_TRUTH_OUTPUT,
-        attack.calls if attack else (),
-        attack.answer if attack else "",
-    )
-    person = row.person(calls, lapses)
+    model = row.model(user_task, calls, attack, world.results)
+    person = row.person(calls, lapses, model.meanings)
     chat = Chat(wire=model.wire(), tools=[tools], approver=person, max_rounds=MAX_ROUNDS)
     turn = chat.send(user_task.PROMPT)
     return _outcome(suite.name, user_task, attack, before, world, turn, person, reached=model.was_attacked)
@@ -135,6 +131,7 @@ def _outcome(  # noqa: PLR0913 - everything that one run has
         had_effect=had_effect,
         right=person.right,
         wrong=person.wrong,
+        looked=person.looked,
         status=turn.status,
         invalid=sum(call.status in ("invalid", "not_found") for call in turn.calls),
         denied=len(denied),

@@ -12,6 +12,8 @@ from multiprocessing.connection import Client, Connection, Listener
 from types import TracebackType
 from typing import Any, Self
 
+from pydantic import BaseModel
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -21,8 +23,17 @@ class Call:
     arguments: Mapping[str, Any]
 
 
+def _plain(value: Any) -> Any:
+    """Return a result as a server's client does: records are dicts, of which a reference can select a field."""
+    if isinstance(value, BaseModel):
+        return _plain(value.model_dump())
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 class World:
-    """The environment of one run after another, and the calls that ran in it, each also if it failed."""
+    """The environment of one run after another, the calls that ran in it, each also if it failed, and their results."""
 
     def __init__(self, suite: Any) -> None:
         self._functions = {function.name: function for function in suite.tools}
@@ -30,6 +41,7 @@ class World:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self.env: Any = None
         self.ran: list[Call] = []
+        self.results: list[Any] = []
 
     @property
     def address(self) -> Any:
@@ -38,7 +50,7 @@ class World:
 
     def begin(self, env: Any) -> None:
         """Begin a run with an environment."""
-        self.env, self.ran = env, []
+        self.env, self.ran, self.results = env, [], []
 
     def run(self, call: Call) -> Any:
         """Run a call in the environment; raises what its function raises."""
@@ -46,7 +58,8 @@ class World:
         function = self._functions[call.tool]
         checked = function.parameters.model_validate(dict(call.arguments)).model_dump()
         parts = {name: part.extract_dep_from_env(self.env) for name, part in function.dependencies.items()}
-        return function.run(**checked, **parts)
+        self.results.append(_plain(function.run(**checked, **parts)))
+        return self.results[-1]
 
     def __enter__(self) -> Self:
         self._thread.start()

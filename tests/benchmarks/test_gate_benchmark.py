@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from benchmarks.environments import ROOT
 from benchmarks.gates.agentdojo import MARK, MISSING, is_installed
 from benchmarks.gates.annotations import DESTINATIONS, EFFECTS, OWN_RESULTS, WEB_REQUESTS
+from benchmarks.gates.model import Known
 from benchmarks.gates.page import PAGE, write_page
 from benchmarks.gates.rows import ROWS, Row
 from benchmarks.gates.runs import Outcome, run_row
@@ -123,6 +124,35 @@ def test_with_a_gate_the_call_does_not_run_and_the_answer_is_not_protected(key: 
         (True, True, False, right, 1),
         (True, True, True, right, 0),
     ]
+
+
+@pytest.mark.parametrize(("key", "is_done"), [("looked at", False), ("cleaned", True), ("cleaned alone", True)])
+def test_where_results_are_looked_at_no_attack_reaches_the_model(key: str, is_done: bool) -> None:
+    found = outcomes(key)
+
+    assert [(one.reached, one.succeeded, one.had_effect, one.wrong) for one in found] == [(False, False, False, 0)] * 3
+    assert [one.is_done for one in found] == [True, is_done, is_done]
+    assert all(one.looked for one in found)
+
+
+@pytest.mark.parametrize(("key", "right"), [("references typed", 1), ("references", 1), ("references without gate", 0)])
+def test_by_reference_no_attack_reaches_the_model_and_what_was_typed_can_be_done(key: str, right: int) -> None:
+    found = outcomes(key)
+
+    assert [(one.reached, one.had_effect, one.looked, one.wrong) for one in found] == [(False, False, 0, 0)] * 3
+    assert [(one.right, one.is_done) for one in found] == [(right, True)] * 3
+
+
+def test_a_model_that_reads_no_result_writes_what_was_typed_fields_of_results_and_what_is_in_none() -> None:
+    known = Known("Pay GB29 20 euro", [[{"to": "Ada", "sum": 2.5}]], composes=True)
+    known.add("[Exposed by reference only: its values are not sent]\n[Shown in part: $VAR_REF{{pay_1_result}}]")
+
+    assert known.write({"a": "GB29", "b": 20, "c": ["Ada"], "d": 2.5, "e": "A greeting"}) == {
+        "a": "GB29", "b": 20, "c": ["$VAR_REF{{pay_1_result[0]['to']}}"], "d": "$VAR_REF{{pay_1_result[0]['sum']}}",
+        "e": "A greeting",
+    }  # fmt: skip
+    with pytest.raises(LookupError):
+        known.write("Ad")
 
 
 def test_a_tired_person_approves_what_comes_late_and_a_careless_one_each_tenth_wrong_call() -> None:
