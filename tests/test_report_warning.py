@@ -29,13 +29,14 @@ def test_a_warning_is_a_warning() -> None:
 
 
 def test_a_warning_is_one_line_without_source_of_nbtool_and_shown_once() -> None:
+    text = "something else is wrong"
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("default")
         for _ in range(2):
-            report_warning("something else is wrong")
+            report_warning(text)
 
     lines = [warnings.formatwarning(str(it.message), it.category, it.filename, it.lineno) for it in shown]
-    assert lines == ["nbtool:1: UserWarning: something else is wrong\n"]
+    assert lines == [f"nbtool:1: UserWarning: {text}\n"]
 
 
 def test_a_repeated_warning_is_shown_each_time() -> None:
