@@ -150,7 +150,7 @@ class ScriptedWire(_Script[ScriptedReply]):
     >>> wire.assert_done()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    nbtool.testing.ScriptError: Expected 1 replies to be requested, but 0 were. Was it passed to the chat as ... script: 'Hello.'.
+    nbtool.testing.ScriptError: Expected 1 replies to be requested, but 0 were. Was it passed ... script: 'Hello.'.
     """
 
     abilities: frozenset[str] = frozenset()

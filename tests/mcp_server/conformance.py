@@ -13,8 +13,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 HEAD = """# Conformance to the Model Context Protocol
 
 The [official suite](https://github.com/modelcontextprotocol/conformance) (0.1.16: the revisions up to 2025-11-25) tries
-a served notebook, and nbtool as a client of its own servers, by `make lane LANE=mcp-clients`. What passes has to go on passing,
-and what does not has to go on not passing, or a test fails. `python -m tests.mcp_server.conformance` writes this page.
+a served notebook, and nbtool as a client of its own servers, by `make lane LANE=mcp-clients`. What passes
+has to go on passing, and what does not has to go on not passing, or a test fails.
+`python -m tests.mcp_server.conformance` writes this page.
 """
 
 NO_PROMPTS = "a notebook offers tools and variables, no prompts"
