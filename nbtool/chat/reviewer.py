@@ -58,7 +58,6 @@ LATE = "Not reviewed: the reviewer did not answer within {seconds:g} s."
 UNREADABLE = "Not reviewed: the reviewer answered neither `approve` nor `hand_on`."
 UNCLEAR = "Not reviewed: the reviewer's answer was not one decision with its reason and nothing else."
 FAILED = "Not reviewed: {why}"
-PRACTICE_REVIEWS_NOTHING = "The practice model only fills in what an answer has to have, and reviews nothing."
 HANDED_ON = "Handed on by the reviewer: {reason}"
 NOBODY = "The reviewer handed this on, and nobody else is asked."
 NOBODY_FIX = "Pass `then=` to the Reviewer: who decides what it hands on."
@@ -187,7 +186,7 @@ class Reviewer:
         chat.plugins = merge_plugins(given.plugins if given else (), _plugins_of_turn())
         refuse_agent(chat.model, "cannot review calls")
         if chat.model.is_in_kernel:
-            raise BadUsage(PRACTICE_REVIEWS_NOTHING, fix="Name a model for the Reviewer.")
+            raise BadUsage("The practice model judges nothing, so it reviews no calls.", fix="Name another model.")
         check_question(chat.model)
         return chat
 

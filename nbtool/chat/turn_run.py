@@ -245,7 +245,7 @@ class TurnRun:
             stops=turn.call_stops,
             check_results=chat.check_results if check_results is None else check_results,
             recipient=self.settings.recipient,
-            audit_file=AuditFile(Path(chat.audit), chat.chat_id, turn.turn_id) if chat.audit else None,
+            audit_file=_audit_file(chat, turn),
         )
 
     def _history(self, node: Node[Turn], *, always_compact: bool = False) -> list[Message]:
@@ -326,3 +326,9 @@ def _rerun_count(node: Node[Turn]) -> int:
 def _notify_plugin(hook: Any, turn_id: str, event: Event) -> None:
     """Pass an event to a plugin."""
     hook(EventContext(turn_id, event))
+
+
+def _audit_file(chat: ChatBase, turn: Turn) -> AuditFile | None:
+    """Return where the decisions of a turn are written: by the chat, and by the administrator's policy."""
+    own, required = Path(chat.audit) if chat.audit else None, site_policy().audit_files
+    return AuditFile(own, chat.chat_id, turn.turn_id, required) if own or required else None

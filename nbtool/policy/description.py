@@ -38,6 +38,8 @@ def _limits(rules: PolicyRules) -> Iterator[tuple[str, str]]:
     yield from _budget(rules.budget)
     if not rules.serve.allowed:
         yield "%chat serve", "is refused"
+    if rules.audit.file:
+        yield "audit", f"each decision about a call is written to {rules.audit.file}, before anything follows from it"
     if journal.storage:
         yield "journal", "in memory only" if journal.storage == "memory" else "on disk, whatever NBTOOL_JOURNAL says"
     if journal.days:

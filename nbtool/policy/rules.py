@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -94,6 +95,18 @@ class JournalRules(_Table):
     days: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
+def _parse_file(value: Any) -> Any:
+    if isinstance(value, str) and not (Path(value).is_absolute() or value.startswith("~/")):
+        raise ValueError("expected a whole path, or one that begins with ~/")
+    return value
+
+
+class AuditRules(_Table):
+    """`[audit]`: the file that gets a line for each decision about a call, of every chat."""
+
+    file: Annotated[Text | None, BeforeValidator(_parse_file)] = None
+
+
 class PolicyRules(_Table):
     """The rules of one file; a table that is missing limits nothing."""
 
@@ -103,6 +116,7 @@ class PolicyRules(_Table):
     budget: BudgetRules = BudgetRules()
     serve: ServeRules = ServeRules()
     journal: JournalRules = JournalRules()
+    audit: AuditRules = AuditRules()
 
 
 def parse_rules(data: dict[str, Any]) -> PolicyRules:

@@ -172,6 +172,12 @@ class SitePolicy:
         if mode == "auto" and self.rule_of_person:
             raise PolicyRefused(self.rule_of_person, fix="Use `--approve ask`, or set the default back.")
 
+    @property
+    def audit_files(self) -> tuple[Path, ...]:
+        """The files that get a line for each decision about a call."""
+        named = (file.rules.audit.file for file in self.files)
+        return tuple(dict.fromkeys(Path(path).expanduser() for path in named if path))
+
     def check_serving(self) -> None:
         """Check that a notebook may be served to other programs; raises as `check_model_url`."""
         self.check_readable()

@@ -78,7 +78,7 @@ RETIRED = "The model claude-sonnet-4-0 is retired."
     ("answer", "reason"),
     [("I cannot tell.", UNREADABLE), ("", UNREADABLE), (WireError(RETIRED), FAILED.format(why=RETIRED))],
 )
-def test_a_reviewer_that_fails_is_told_from_one_that_judged(answer: Any, reason: str) -> None:
+def test_a_failure_of_a_reviewer_is_named_as_one(answer: Any, reason: str) -> None:
     """openai/codex#25617, nizos/tdd-guard#193: an answer that is no JSON, or a retired model, looks like a refusal.
 
     Right: the call is handed on, and the reason says that it was not reviewed. Before: right.

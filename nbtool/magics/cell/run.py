@@ -16,7 +16,7 @@ from nbtool.chat.agent_turns import check_agent_approvals
 from nbtool.chat.chat import Chat, TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
 from nbtool.chat.rerun.operations import Edit, EditReply, Reexecute, Rerun, Resume, TurnOperation
-from nbtool.chat.reviewer import reviewer_of
+from nbtool.chat.reviewer import Reviewer, reviewer_of
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound
 from nbtool.events import ReplyFinished
@@ -97,6 +97,13 @@ def _run(  # noqa: PLR0913 - everything a cell has
     return turn
 
 
+def _first_reviewer(chat: Chat, flags: Flags) -> Reviewer | None:
+    """Return what reviews the calls of a cell before the person is asked: that of the chat, or of the settings."""
+    if own := reviewer_of(chat.approver):
+        return own
+    return Reviewer(flags.reviewer, rules=flags.review_rules) if flags.reviewer else None
+
+
 def _request_options(chat: Chat, flags: Flags) -> dict[str, Any]:
     """Return the request options of a cell: of the settings, the chat and its flags, each over the former."""
     tools = {"provider_tools": flags.provider_tool} if flags.provider_tool else {}
@@ -139,7 +146,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         on_question=_on_question(rerun, view, flags.answer_within),
         input_place=INPUT_PLACE if is_editor else "",
         no_page_cause=WIDGET_SETTING if is_editor else "",
-        first_reviewer=reviewer_of(chat.approver),
+        first_reviewer=_first_reviewer(chat, flags),
     )
     turn.caller_thread.report_blocked = print
     watch = names.changes.watch()

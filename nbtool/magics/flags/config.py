@@ -76,6 +76,12 @@ class NbTool(Configurable):
     replay = Enum(REPLAY, None, allow_none=True, help="Whether recorded turns are replayed; None: NBTOOL_REPLAY.").tag(
         config=True
     )
+    reviewer = Unicode(
+        "", help="`provider:model` that reviews calls before you are asked, by `review_rules`; empty: none."
+    ).tag(config=True)
+    review_rules = Unicode("", help="What `reviewer` may approve, in your words; it hands on every other call.").tag(
+        config=True
+    )
     audit = Unicode(
         "", help="File that gets a line of JSON for each decision about a call: who decided, and about what."
     ).tag(config=True)
@@ -301,7 +307,7 @@ class NbTool(Configurable):
         trait = self.class_traits(config=True)[name]
         try:
             value = trait.default(self) if text == "default" else _from_text(trait, text)
-            if name == "model" and value and not self.base_url:
+            if (name == "model" and value and not self.base_url) or (name == "reviewer" and value):
                 parse_model(value)  # reports a wrong id now instead of in the next cell
             _check_least(trait, value)
             setattr(self, name, value)
@@ -310,13 +316,20 @@ class NbTool(Configurable):
             raise BadUsage(f"{name} cannot be {shown} ({error}).", fix=str(trait.help)) from None
 
     def fill(self, flags: Flags) -> Flags:
-        """Return the flags of a cell, with defaults from these settings."""
+        """Return the flags of a cell, with defaults from these settings.
+
+        Raises:
+            BadUsage: there is a reviewer without rules.
+        """
         filled = Flags(**vars(flags))
         for name in FLAGS:
             if getattr(filled, name, None) is None:
                 setattr(filled, name, getattr(self, name))
         filled.approve = _PARK.get(filled.approve, filled.approve)
         filled.keep_answers = self.keep_answers
+        if self.reviewer and not self.review_rules.strip():
+            raise BadUsage("A reviewer needs rules.", fix='`%config NbTool.review_rules = "Approve searches in …"`.')
+        filled.reviewer, filled.review_rules = self.reviewer, self.review_rules
         filled.quiet = filled.quiet or self.quiet
         filled.no_stream = filled.no_stream or not self.stream
         filled.append = filled.append or self.append_turns

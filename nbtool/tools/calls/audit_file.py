@@ -65,17 +65,23 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class AuditFile:
-    """The file at a path, for the calls of one turn."""
+    """The file of a chat, if it has one, and those that a policy requires, for the calls of one turn."""
 
-    path: Path
+    path: Path | None
     chat_id: str = ""
     turn_id: str = ""
+    required: tuple[Path, ...] = ()
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where a line is written."""
+        return (*self.required, *((self.path,) if self.path and self.path not in self.required else ()))
 
     def write(self, decided: Decided) -> None:
         """Append a line, which is on the disk when this returns.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: it cannot be written; its `filename` is where.
         """
         line = {
             "time": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -92,13 +98,11 @@ class AuditFile:
             "remember": decided.remember,
         }
         data = (json.dumps(line, ensure_ascii=True) + "\n").encode()
-        file = _open(self.path)
-        try:
-            if os.write(file, data) < len(data):
-                raise OSError("only a part of a line could be written")
-            os.fsync(file)
-        finally:
-            os.close(file)
+        for path in self.paths:
+            try:
+                _append(path, data)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def open_audit(path: str | os.PathLike[str]) -> str:
@@ -125,6 +129,16 @@ def arguments_digest(arguments: Mapping[str, Any]) -> str:
 
 def _name(text: str) -> str:
     return shorten(hide_secrets(text), MAX_NAME)
+
+
+def _append(path: Path, data: bytes) -> None:
+    file = _open(path)
+    try:
+        if os.write(file, data) < len(data):
+            raise OSError("only a part of a line could be written")
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _open(path: Path) -> int:

@@ -171,7 +171,7 @@ class ToolRuntime:
             await asyncio.to_thread(self.audit_file.write, decided)
         except OSError as error:
             status: CallStatus = "not_run" if decided.gate == "run" else "withheld"
-            why = UNAUDITED.format(path=self.audit_file.path, why=error.strerror or error)
+            why = UNAUDITED.format(path=error.filename, why=error.strerror or error)
             raise CallEnded(status, NOT_AUDITED, why, model_reason=NOT_AUDITED) from None
 
     async def check_start(self, name: str) -> None:
