@@ -53,5 +53,8 @@ def test_what_the_schema_forbids_is_refused_with_a_known_reason(arguments: dict[
 
 
 def test_a_value_that_is_lost_or_differs_is_a_change() -> None:
-    assert list(changes_of({"a": [1], "b": 2}, {"a": ["1"]})) == ["other keys: ['b']", "int to str"]
+    lost, differing = changes_of({"a": [1], "b": 2}, {"a": ["1"]})
+
+    assert "'b'" in lost
+    assert differing.split() == ["int", "to", "str"]
     assert list(changes_of({"a": 1}, {"a": 2})) == ["another value"]
