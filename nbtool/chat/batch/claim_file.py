@@ -26,8 +26,8 @@ MUTEX_SECONDS = 3.0
 """Seconds to wait for another process that reads and writes these files, which takes it milliseconds."""
 
 FIX = (
-    "Wait for it (`batch.wait()`) or stop it (`batch.cancel()`), and map again; with `resume=False` they are sent all "
-    "the same."
+    "Wait until it has ended (`batch.wait()`, also after `batch.cancel()`), and map again; with `resume=False` they "
+    "are sent all the same."
 )
 
 _own: set[Path] = set()
