@@ -58,7 +58,9 @@ export class AddText extends Component<Props, State> {
   /** Move a cell below the ones of earlier texts: they run in the order in which they stand. */
   #moveBelowEarlier(placed: PlacedCell): void {
     const { notebook, cell } = placed;
-    const places = this.#next.map((earlier) => notebook.cells?.findIndex(({ id }) => id === earlier.cell?.id) ?? -1);
+    const places = this.#next.map(
+      (earlier) => notebook.cells?.findIndex(({ id }) => id === earlier.cell?.id) ?? -1,
+    );
     const from = notebook.cells?.findIndex(({ id }) => id === cell?.id) ?? -1;
     const last = Math.max(-1, ...places);
     if (from >= 0 && last > from) notebook.moveCell?.(from, last);
