@@ -118,6 +118,17 @@ class ToolSearch:
             return "\n".join([rules, *lines])
         return "\n".join([rules, _NAMES_ONLY.format(find=find), ", ".join(self._searched)])
 
+    def describe(self) -> str:
+        """Return how many tools are searched, and the estimated tokens of a request with and without that."""
+        if not self.is_active:
+            return ""
+        full = sum(map(_definition_size, self._searched.values()))
+        listed = len(self.listing()) + sum(map(_definition_size, self._own.values()))
+        return (
+            f"{count_of(len(self._searched), 'tool')} searched by name: about {listed // CHARS_PER_TOKEN:,} tokens a "
+            f"request instead of {full // CHARS_PER_TOKEN:,}"
+        )
+
     def unwrap(self, call: ToolCall) -> ToolCall:
         """Return the call of the tool that a call of `call_tool` names; any other call as it is."""
         if call.name != self._call_name or not self.is_active or not call.runnable or call.args is None:

@@ -38,6 +38,7 @@ def refusal(search: ToolSearch, *arguments: Any) -> str:
 def test_the_list_of_tools(snapshot: SnapshotAssertion) -> None:
     texts = {
         "two tools": search_among(2).listing(),
+        "what the status says of 60 tools": search_among(60, "Open a drawer. " * 20).describe(),
         "a long line": search_among(2, "Open " + "very " * 40).listing(),
         "more tools than have a line each": search_among(600, "Open " + "very " * 40).listing()[:500],
     }

@@ -26,6 +26,7 @@ from nbtool.policy import site_policy
 from nbtool.settings import Setting, data_dir, display_path
 from nbtool.text import count_of, format_size
 from nbtool.tools.left_out import left_out_tools
+from nbtool.tools.tool_search import ToolSearch
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.store import MAX_BYTES
 from nbtool.tools.variables.turn_results import describe_oversized
@@ -82,6 +83,7 @@ def status(context: CommandContext, args: list[str]) -> str:
         *_history_host(chat),
         *_forced_settings(chat),
         ("tools", _tool_names(chat)),
+        *_tool_search(chat),
         *([("  at the provider", ", ".join(names))] if (names := _provider_tools(context)) else []),
         ("variables", "" if chat.exposed_variables() else "none"),
         *((f"  {entry.name}", _visibility(chat, entry)) for entry in chat.exposed_variables()),
@@ -208,6 +210,13 @@ def _tool_names(chat: Chat) -> str:
     readers = [name for name in chat.turn_tools().tools() if name not in chat.tools.tools()]
     own = ", ".join(tool.display_name for tool in chat.tools.tools().values())
     return f"{own or 'none of your own'}; for variables: {', '.join(readers)}" if readers else own or "none"
+
+
+def _tool_search(chat: Chat) -> list[tuple[str, str]]:
+    """Return what a search of tools saves in each request, if there is one."""
+    search = ToolSearch(chat.variable_tools.tools(), is_on=chat.search_tools)
+    search.refresh(chat.turn_tools().tools())
+    return [("  search", search.describe())] if search.is_active else []
 
 
 def _host(chat: Chat) -> str:

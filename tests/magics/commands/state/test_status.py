@@ -18,6 +18,14 @@ from tests.magics.commands.saying import run_command
 from tests.policy.in_force import policy_in_force
 
 
+def make_tool(number: int) -> Any:
+    def work(identifier: str) -> str:
+        return identifier
+
+    work.__name__, work.__doc__ = f"open_drawer_{number}", "Open a drawer. " * 40
+    return work
+
+
 def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t double -v frame\nHello")
 
@@ -27,6 +35,14 @@ def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixtu
     assert "double" in actual
     assert "frame" in actual
     assert re.search("^turns +1 ", actual, re.MULTILINE)
+
+
+def test_status_says_what_a_search_among_many_tools_saves(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.user_ns["many"] = Chat(tools=[make_tool(number) for number in range(60)])
+
+    actual = run_command(shell, "-c many status", capsys)
+
+    assert re.search(r"^  search +60 tools searched by name: about [\d,]+ tokens ", actual, re.MULTILINE)
 
 
 def test_status_says_what_the_person_set_and_where(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
