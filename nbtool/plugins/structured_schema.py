@@ -24,7 +24,7 @@ def schema_for(type_: Any) -> tuple[Validator, dict[str, Any], bool]:
         lifted = to_json_type(type_)
         if takes_objects(lifted):
             raise unfit  # an answer is JSON: it cannot contain objects without a JSON form
-        validator = compile_validator(lifted)
+        validator = compile_validator(lifted, closes_records=False)
         schema = _close_objects(inline_refs(drop_titles(validator.json_schema)))
     except (PydanticUserError, BadUsage, TypeError, NameError):
         raise unfit from None

@@ -466,7 +466,8 @@ EXCLUDED: dict[str, str] = {
         "looks up a provider or a model in the cache; its entries were read before"),
     **dict.fromkeys(["saved_history", "saved_data"],
         "takes the name of a chat, and turns that are bounded data already"),
-    "ask_in_cell": "takes the name of a server in the configuration, and an address of a bounded length",
+    "address_parts": "takes the name of a server in the configuration, and an address of a bounded length",
+    **dict.fromkeys(["inline_html", "display_html"], "escapes a formula that markup, which has a row, was read as"),
     **dict.fromkeys(
         ["former_run_note", "last_page_error", "last_page_run"], "looks up a cell by the id that its front end gave it"
     ),

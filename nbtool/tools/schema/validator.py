@@ -43,8 +43,13 @@ class Validator:
         return self.of_objects.validate_python(value, strict=True)
 
 
-def compile_validator(annotation: Any) -> Validator:
-    """Compile the validator of a type."""
+def compile_validator(annotation: Any, *, closes_records: bool = True) -> Validator:
+    """Compile the validator of a type.
+
+    Args:
+        annotation: the type.
+        closes_records: whether a key that a record does not declare is refused, and not left out as pydantic does.
+    """
     from pydantic import TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
     from pydantic_core import SchemaValidator  # noqa: PLC0415 - as above
 
@@ -54,12 +59,19 @@ def compile_validator(annotation: Any) -> Validator:
         json_schema = adapter.json_schema(schema_generator=schema_generator())
     core_schema: Any = adapter.core_schema
     of_objects: Any = adapter.validator
-    if all(_for_json(node) is node for node in nodes(core_schema) if node.get("type") != "union"):
+    change = _for_closed_json if closes_records else _for_json
+    if all(change(node) is node for node in nodes(core_schema) if node.get("type") != "union"):
         return Validator(of_objects, of_objects, json_schema)
     with compiled_as_written(core_schema):
-        return Validator(SchemaValidator(with_changed_nodes(core_schema, _for_json)), of_objects, json_schema)
+        return Validator(SchemaValidator(with_changed_nodes(core_schema, change)), of_objects, json_schema)
 
 
 def _for_json(node: Node) -> Node:
-    """Return a node as it reads JSON: what is lazy is a list, `5.0` an integer, and a record is closed."""
-    return {**node, "type": "list"} if node.get("type") == "generator" else close_record(admit_stated(node))
+    """Return a node as it reads JSON: what is lazy is a list, `5.0` an integer, and a member what the schema says."""
+    return {**node, "type": "list"} if node.get("type") == "generator" else admit_stated(node)
+
+
+def _for_closed_json(node: Node) -> Node:
+    """Return a node as `_for_json` does, and a record closed."""
+    changed = _for_json(node)
+    return changed if changed.get("type") == "list" else close_record(changed)
