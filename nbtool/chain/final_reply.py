@@ -8,12 +8,12 @@ from nbtool.messages import Message
 from nbtool.wire.reply import Reply
 
 LIMIT_NOTICE = "The turn was ended early: {reason}. A final reply without tool calls was requested."
-RAISE_LIMIT = " A larger --{flag} (in Python {name}) raises the limit."
+RAISE_LIMIT = " `--set {name}=NUMBER` (in Python `{name}`) raises the limit."
 NO_ROUND_FOR_TOOLS = "The turn is limited to one request, so no tools were offered."
 CALL_IN_FINAL_REPLY = (
     "The final reply contained a tool call; it did not run. To let the model go on, send another prompt{advice}."
 )
-OR_RAISE_LIMIT = ", or run the cell again with a larger `--{flag}` (in Python `{name}`)"
+OR_RAISE_LIMIT = ", or run the cell again with a larger `--set {name}=NUMBER` (in Python `{name}`)"
 NO_REPLY = "The model returned no final reply."
 FINAL_PROMPT = (
     "[nbtool] No more tool calls are possible: {reason}. Answer the person now, without calling tools: say what was"
@@ -44,8 +44,8 @@ def is_empty(reply: Reply) -> bool:
 
 
 def name_setting(text: str, setting: str) -> str:
-    """Return a text that names a setting as a flag of a cell and as Python does; empty without a setting."""
-    return text.format(flag=setting.replace("_", "-"), name=setting) if setting else ""
+    """Return a text that names a setting as a cell and as Python set it; empty without a setting."""
+    return text.format(name=setting) if setting else ""
 
 
 def without_calls(message: Message) -> Message:

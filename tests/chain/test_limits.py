@@ -70,8 +70,10 @@ def test_the_notice_of_a_limit_names_the_setting_that_raises_it() -> None:
         (notice,) = Chat(wire=ScriptedWire(replies), tools=[step], **limits).send("Go.").notices
         return notice.text
 
-    assert send(max_rounds=9, max_calls=2).endswith("A larger --max-calls (in Python max_calls) raises the limit.")
-    assert send(max_rounds=2).endswith("A larger --max-rounds (in Python max_rounds) raises the limit.")
+    assert send(max_rounds=9, max_calls=2).endswith(
+        "`--set max_calls=NUMBER` (in Python `max_calls`) raises the limit."
+    )
+    assert send(max_rounds=2).endswith("`--set max_rounds=NUMBER` (in Python `max_rounds`) raises the limit.")
     assert "larger" not in send(max_rounds=256)  # which is the most
     assert "2 tool calls" in send(max_rounds=9, max_calls=2)
 

@@ -154,8 +154,17 @@ def _globals_of(source: str) -> list[str]:
     top = symtable.symtable(source, "<source>", "exec")
     names: dict[str, None] = {symbol.get_name(): None for symbol in top.get_symbols() if symbol.is_referenced()}
     for table in _inside(top):
-        names.update({symbol.get_name(): None for symbol in table.get_symbols() if symbol.is_global()})
+        names.update({symbol.get_name(): None for symbol in table.get_symbols() if _is_global(symbol)})
     return [name for name in names if not hasattr(builtins, name)]
+
+
+def _is_global(symbol: symtable.Symbol) -> bool:
+    """Whether a name in a function is a global one.
+
+    Python takes what a function of the name `top` binds for names of a module: that is what it calls the table of one
+    (https://github.com/python/cpython/blob/3.11/Lib/symtable.py).
+    """
+    return symbol.is_global() and (symbol.is_declared_global() or not symbol.is_local())
 
 
 def _inside(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:

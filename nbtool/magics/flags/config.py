@@ -16,6 +16,7 @@ from traitlets import Bool, Dict, Enum, Float, Integer, List, TraitError, Unicod
 from traitlets.config import Configurable
 
 from nbtool.errors import BadUsage, NbtoolError
+from nbtool.magics.flags.amount import Amount
 from nbtool.magics.flags.byte_size import ByteSize
 from nbtool.secret import Secret
 from nbtool.server_url import parse_server_url
@@ -101,7 +102,7 @@ class NbTool(Configurable):
         None, min=2, allow_none=True, help="How often in a row the same calls may give the same results; None: 3."
     ).tag(config=True)
     timeout = Float(None, min=0.001, allow_none=True, help="Maximum duration of a turn, in seconds.").tag(config=True)
-    budget = Unicode(
+    budget = Amount(
         None,
         allow_none=True,
         help="What a turn may use: `0.05` US dollars, or whole tokens; its last reply may exceed it.",

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from nbtool.chat.export.definitions import definitions_of
 from nbtool.testing import call
 from tests.chat.export.writing import export, make_chat, run
 
@@ -105,6 +106,18 @@ def test_code_without_the_names_it_needs_ends_before_its_first_call_with_one_lin
     error = done.stderr.strip().splitlines()[-1]
     assert error == "NameError: Define first, as in the notebook of this chat: penguins"
     assert "over(" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["top", "first", "module", "global_"])
+def test_a_function_of_any_name_is_copied(name: str, tmp_path: Path) -> None:
+    source = f"def {name}(x: int = 5, *, y: int = 1) -> int:\n    z = x + y\n    return [z for _ in range(1)][0]\n"
+    (path := tmp_path / "cells.py").write_text(source)
+    book: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, str(path), "exec", dont_inherit=True), book)
+
+    found = definitions_of([name], book)
+
+    assert (found.missing, len(found.sources)) == ({}, 1)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,8 @@ def test_an_unknown_setting_names_those_that_exist() -> None:
         ),
         *((name, value) for name in ("timeout", "answer_within") for value in ("float('nan')", "float('inf')", "'3'")),
         *(("plugins", value) for value in ("'Privacy'", "['Privacy']", "[None]", "[object()]", "[int]", "5")),
-        *((name, "5") for name in ("privacy", "api_key", "options", "headers", "quiet", "system", "history", "budget")),
+        *((name, "5") for name in ("privacy", "api_key", "options", "headers", "quiet", "system", "history")),
+        *(("budget", value) for value in ("True", "[1]")),
     ],
 )
 def test_a_setting_refuses_a_value_of_a_wrong_type_and_keeps_its_own(
@@ -135,6 +136,13 @@ def test_a_setting_refuses_a_value_of_a_wrong_type_and_keeps_its_own(
     assert getattr(settings, name) == former
     (refused,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert "\n" not in refused
+
+
+@pytest.mark.parametrize(("value", "kept"), [("150", "150"), ("0.05", "0.05"), ("'$2'", "$2"), ("None", None)])
+def test_a_budget_is_a_number_or_a_text(shell: Any, value: str, kept: str | None) -> None:
+    shell.run_cell(f"%config NbTool.budget = {value}")
+
+    assert shell.magics_manager.registry["ChatMagics"].settings.budget == kept
 
 
 def test_the_flag_and_the_setting_of_repeats_limit_them(shell: Any) -> None:

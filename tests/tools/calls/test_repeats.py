@@ -155,9 +155,9 @@ def test_another_limit_of_repeats_is_refused(value: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "replies", "advice"),
     [
-        ({}, [POLL] * 4, "send another prompt, or run the cell again with a larger `--max-repeats`"),
-        ({"max_rounds": 3}, [POLL, WAIT, POLL], "or run the cell again with a larger `--max-rounds`"),
-        ({"max_calls": 1}, [POLL, POLL], "or run the cell again with a larger `--max-calls`"),
+        ({}, [POLL] * 4, "send another prompt, or run the cell again with a larger `--set max_repeats=NUMBER`"),
+        ({"max_rounds": 3}, [POLL, WAIT, POLL], "or run the cell again with a larger `--set max_rounds=NUMBER`"),
+        ({"max_calls": 1}, [POLL, POLL], "or run the cell again with a larger `--set max_calls=NUMBER`"),
         ({}, [POLL, "", POLL], "send another prompt."),
     ],
 )
