@@ -123,7 +123,7 @@ def test_a_final_reply_that_only_calls_a_tool_is_requested_again_without_tools()
 
     assert (turn.text, len(turn.calls)) == ("That is all.", 3)
     assert [bool(prompt.tools) for prompt in wire.prompts] == [True] * 4 + [False]
-    text = CALL_IN_FINAL_REPLY.format(advice=OR_RAISE_LIMIT.format(flag="max-repeats", name="max_repeats"))
+    text = CALL_IN_FINAL_REPLY.format(advice=OR_RAISE_LIMIT.format(name="max_repeats"))
     assert text in [event.text for event in turn.log if event.kind == "notice"]
 
 

@@ -84,7 +84,7 @@ def test_the_number_of_repeats_is_a_setting_and_the_notice_names_it() -> None:
     stopped, allowed = send(poll * 3, read_output), send(poll * 12, read_output, max_repeats=None)
 
     assert "`read_output`" in stopped.notices[0].text
-    assert "--max-repeats" in stopped.notices[0].text
+    assert "max_repeats" in stopped.notices[0].text
     assert (stopped.end_reason, allowed.end_reason) == ("repetition", "")
 
 

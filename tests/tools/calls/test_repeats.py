@@ -73,7 +73,7 @@ def test_equal_calls_with_equal_results_in_a_row_end_the_turn_and_the_notice_nam
     assert (turn.end_reason, turn.text, turn.stats.rounds) == ("repetition", "Done.", len(before) + 4)
     assert "`job_status`" in notice.text
     assert "3 times" in notice.text
-    assert "--max-repeats" in notice.text
+    assert "max_repeats" in notice.text
 
 
 def test_denied_calls_do_not_end_the_turn() -> None:
