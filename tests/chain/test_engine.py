@@ -127,10 +127,9 @@ def test_a_call_in_the_final_reply_is_dropped_and_the_missing_answer_is_reported
     assert [(event.topic, event.text) for event in ran.of("notice")] == [
         (
             "rounds",
-            f"{LIMIT_NOTICE.format(reason='the limit of 2 rounds was reached')}"
-            f"{RAISE_LIMIT.format(flag='max-rounds', name='max_rounds')}",
+            f"{LIMIT_NOTICE.format(reason='the limit of 2 rounds was reached')}{RAISE_LIMIT.format(name='max_rounds')}",
         ),
-        ("", CALL_IN_FINAL_REPLY.format(advice=OR_RAISE_LIMIT.format(flag="max-rounds", name="max_rounds"))),
+        ("", CALL_IN_FINAL_REPLY.format(advice=OR_RAISE_LIMIT.format(name="max_rounds"))),
         ("empty", NO_REPLY),
     ]
 

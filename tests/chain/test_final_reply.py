@@ -131,7 +131,7 @@ def test_the_only_request_of_a_turn_names_the_limit_that_made_it_the_last() -> N
     with ScriptedWire([[call("double", n=1), "Two."]]) as wire:
         turn = Chat(wire=wire, tools=[double], max_rounds=1).send("Go")
 
-    text = CALL_IN_FINAL_REPLY.format(advice=OR_RAISE_LIMIT.format(flag="max-rounds", name="max_rounds"))
+    text = CALL_IN_FINAL_REPLY.format(advice=OR_RAISE_LIMIT.format(name="max_rounds"))
     assert text in [event.text for event in turn.log if event.kind == "notice"]
 
 

@@ -125,7 +125,7 @@ def test_a_limit_of_rounds_gives_a_final_answer_and_names_its_setting() -> None:
     turn = send([call("sleep", seconds=n) for n in range(4)], sleep, max_rounds=5)
 
     assert (turn.text, turn.end_reason) == ("Done.", "rounds")
-    assert "--max-rounds" in turn.notices[0].text
+    assert "max_rounds" in turn.notices[0].text
 
 
 def test_the_number_of_calls_has_a_limit_of_its_own_which_is_named() -> None:
@@ -135,7 +135,7 @@ def test_the_number_of_calls_has_a_limit_of_its_own_which_is_named() -> None:
     """
     turn = send([call("sleep", seconds=1), call("sleep", seconds=2)], sleep, max_calls=2)
 
-    assert "--max-calls" in turn.notices[0].text
+    assert "max_calls" in turn.notices[0].text
 
 
 def test_a_call_in_the_final_answer_advises_the_setting_of_the_limit_that_was_reached() -> None:
@@ -145,7 +145,7 @@ def test_a_call_in_the_final_answer_advises_the_setting_of_the_limit_that_was_re
     """
     turn = send([call("read_output", handle="a")] * 4, read_output)
 
-    assert all("--max-rounds" not in notice.text for notice in turn.notices)
+    assert all("max_rounds" not in notice.text for notice in turn.notices)
 
 
 def test_an_approval_by_a_line_of_input_ends_when_its_time_is_over() -> None:
