@@ -21,6 +21,8 @@ NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
 QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^“”\n]+)”|(?<!\w)'([^'\n]+)'(?!\w)|(?<![$&`])`([^`\n]+)`|\b(\d{4}-\d\d-\d\d)\b")
 CAPITALISED = re.compile(r"(?<![\w.])[A-ZÀ-Þ]\w*+(?:[.&-]\w++)*+(?: (?=[A-ZÀ-Þ]\w*[a-zß-ÿ])\w++)*+")
 LIST_SEPARATOR = re.compile(r"\s*+(?:,|(?:,\s*+)?(?:and|or)(?: how many| the| of)?|&|vs\.?|versus)\s*+", re.IGNORECASE)
+WHOLE_VALUE = r"=\s*(\"[^\"\n]+\"|'[^'\n]+'|\[[^\[\]\n]*\]|[^\s\"'`$&\[\](){}]+)"
+VALUE = r"(?::|\bis\b)\s*(\"[^\"\n]+\"|'[^'\n]+'|-?[\w.]*\w)"
 BOOLEAN_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 FALLBACK_ZONE = 2
 CONTAINER_TYPES = ("array", "object")
@@ -231,11 +233,17 @@ def _joined_candidates(candidates: list[Candidate], context: ArgumentContext) ->
 
 
 def _explicit_value(name: str, spec: Mapping[str, Any], context: ArgumentContext) -> Any:
-    """Find `name=value`, `name: value` or `name is value`; a flag may be its name only, or with "no" before it."""
+    """Find `name=value`, `name: value` or `name is value`; a flag may be its name only, or with "no" before it.
+
+    After `=` stands a whole word, such as a path, or a list: `[1, 2]` or `1,2`.
+    """
     name_pattern = re.escape(name).replace("_", r"[_\s-]")
-    value_pattern = r"(?:=|:|\bis\b)\s*(\"[^\"\n]+\"|'[^'\n]+'|-?[\w.]*\w)"
-    if match := _find_named(rf"(?<![\w`]){name_pattern}\s*{value_pattern}", context):
-        return _coerce(match[1].strip("\"'"), spec)
+    if match := _find_named(rf"(?<![\w`]){name_pattern}\s*(?:{WHOLE_VALUE}|{VALUE})", context):
+        text = match[1] or match[2]
+        if text[0] in "\"'":
+            return _coerce(text.strip("\"'"), spec)
+        is_list = spec.get("type") == "array"
+        return _coerce((text if is_list else text.partition(",")[0]).rstrip(".,;:!?)"), spec)
     flag_match = _find_named(rf"(\b(?:not|no|without)\s+)?\b{name_pattern}\b", context)
     return flag_match[1] is None if flag_match and spec.get("type") == "boolean" else None
 
@@ -254,7 +262,16 @@ def _coerce(text: str, spec: Mapping[str, Any]) -> Any:
         return next((choice for choice in spec["enum"] if str(choice).lower() == text.lower()), None)
     if kind in ("integer", "number"):
         return next((candidate.value for candidate in _find_numbers(text, integers_only=kind == "integer")), None)
+    if kind == "array":
+        items = [_coerce(item, spec.get("items") or {"type": "string"}) for item in _list_items(text)]
+        return None if None in items else items
     return BOOLEAN_WORDS.get(text.lower()) if kind == "boolean" else text if kind == "string" else None
+
+
+def _list_items(text: str) -> list[str]:
+    """Return the items of a written list, without brackets and quotes."""
+    items = re.findall(r"\"[^\"\n]*\"|'[^'\n]*'|[^,\[\]]+", text)
+    return [item.strip().strip("\"'") for item in items if item.strip()]
 
 
 def _value_from_earlier_result(spec: Mapping[str, Any], outcome: ToolOutcome) -> Any:
