@@ -71,7 +71,8 @@ def introduction(request: ParsedRequest) -> str:
 def code_answer(cell: str) -> str:
     """Return an answer with a cell in a fence, which a page offers to insert."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", cell)), default=0))
-    return f"{fence}python\n{cell}\n{fence}\n\n{SELF_DESCRIPTION} I write no code of my own."
+    own = "I write no code of my own: for a correction name a model with a key (`-m`)."
+    return f"{fence}python\n{cell}\n{fence}\n\n{SELF_DESCRIPTION} {own}"
 
 
 def missing_argument(tool: OfferedTool, parameter: str) -> str:
