@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nbtool.policy.host_pattern import HostPattern
-from nbtool.policy.rules import BudgetRules, HostRules, PolicyRules, PriceRule
+from nbtool.policy.rules import ApprovalRules, BudgetRules, HostRules, PolicyRules, PriceRule
 from nbtool.text import count_of
 
 NO_RULES = "limits nothing"
@@ -28,13 +28,10 @@ def _hosts(hosts: HostRules | None) -> Iterator[tuple[str, str]]:
 
 
 def _limits(rules: PolicyRules) -> Iterator[tuple[str, str]]:
-    approval, journal = rules.approval, rules.journal
+    journal = rules.journal
     if not rules.values.may_leave:
         yield "values", "none is sent: of variables and results only names, types and shapes"
-    if approval.always_ask:
-        yield "tools that always ask", f"{', '.join(approval.always_ask)}: a person decides before every call"
-    if not approval.automatic:
-        yield "approval", "only by a person: `--approve auto` and approvers in Python cannot approve"
+    yield from _approval(rules.approval)
     yield from _budget(rules.budget)
     if not rules.serve.allowed:
         yield "%chat serve", "is refused"
@@ -44,6 +41,15 @@ def _limits(rules: PolicyRules) -> Iterator[tuple[str, str]]:
         yield "journal", "in memory only" if journal.storage == "memory" else "on disk, whatever NBTOOL_JOURNAL says"
     if journal.days:
         yield "journal days", f"turns older than {journal.days:g} days are deleted"
+
+
+def _approval(approval: ApprovalRules) -> Iterator[tuple[str, str]]:
+    if approval.never:
+        yield "tools that never run", f"{', '.join(approval.never)}: no call of them runs, approved or not"
+    if approval.always_ask:
+        yield "tools that always ask", f"{', '.join(approval.always_ask)}: a person decides before every call"
+    if not approval.automatic:
+        yield "approval", "only by a person: `--approve auto` and approvers in Python cannot approve"
 
 
 def _budget(budget: BudgetRules) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -54,8 +55,9 @@ class ValueRules(_Table):
 
 
 class ApprovalRules(_Table):
-    """`[approval]`: which tools always ask, and whether anything but a person may approve."""
+    """`[approval]`: which tools never run, which always ask, and whether anything but a person may approve."""
 
+    never: list[Text] = []
     always_ask: list[Text] = []
     automatic: bool = True
 
@@ -130,5 +132,22 @@ def parse_rules(data: dict[str, Any]) -> PolicyRules:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(step) for step in first["loc"]) or ROOT_KEY
-        problem = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
+        problem = _describe_unknown(first["loc"]) if first["type"] == "extra_forbidden" else first["msg"]
         raise BadUsage(f"{place}: {shorten(problem, MAX_SHOWN)}.".replace("..", ".")) from None
+
+
+def _describe_unknown(place: Sequence[int | str]) -> str:
+    """Describe a key that does not exist, with those that its table has."""
+    table: type[_Table] = PolicyRules
+    for step in place[:-1]:
+        if field := table.model_fields.get(str(step)):
+            table = next(_find_tables(field.annotation), table)
+    return f"there is no such setting, only {', '.join(table.model_fields)}"
+
+
+def _find_tables(annotation: Any) -> Iterator[type[_Table]]:
+    """Find the tables in the type of a field, such as `HostRules | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, _Table):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _find_tables(part)

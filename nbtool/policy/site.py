@@ -150,12 +150,18 @@ class SitePolicy:
         file = next((file for file in self.files if not file.rules.values.may_leave), None)
         return f"The policy {file.path} allows no values to leave, so {what} cannot be sent." if file else ""
 
+    def rule_to_refuse(self, *names: str) -> str:
+        """Return why a tool of these names never runs; empty if it may."""
+        for file in self.files:
+            if pattern := _find_pattern(file.rules.approval.never, names):
+                return f"The administrator's policy {file.path} forbids every call of {pattern!r}."
+        return "" if not self.problem else str(self.problem)
+
     def rule_to_ask(self, *names: str) -> str:
         """Return why a tool of these names always asks; empty if it does not."""
         for file in self.files:
-            for pattern in file.rules.approval.always_ask:
-                if any(fnmatchcase(name.casefold(), pattern.casefold()) for name in names if name):
-                    return f"The policy {file.path} requires a person's decision on every call of {pattern!r}."
+            if pattern := _find_pattern(file.rules.approval.always_ask, names):
+                return f"The policy {file.path} requires a person's decision on every call of {pattern!r}."
         return "" if not self.problem else str(self.problem)
 
     @property
@@ -226,6 +232,13 @@ class SitePolicy:
             parsed = url if isinstance(url, ServerUrl) else _parse_url(url)
             if not any(pattern.matches(parsed) for pattern in allowed):
                 raise _refusal(file, f"{_KINDS[kind]} {parsed.scheme}://{parsed.netloc}", allowed)
+
+
+def _find_pattern(patterns: Iterable[str], names: Iterable[str]) -> str:
+    """Return the first pattern that one of the names of a tool matches; empty if there is none."""
+    folded = [name.casefold() for name in names if name]
+    matching = (pattern for pattern in patterns if any(fnmatchcase(name, pattern.casefold()) for name in folded))
+    return next(matching, "")
 
 
 _KINDS = {"models": "models at", "mcp": "an MCP server at", "pages": "pages at"}

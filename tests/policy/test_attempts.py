@@ -24,7 +24,7 @@ class Found:
 
     def __init__(self, folder: Path) -> None:
         found = json.loads((folder / "found.json").read_text())
-        self.policy = f"The policy {folder / 'policy.toml'} "
+        self.policy = f"policy {folder / 'policy.toml'} "
         self.notes: dict[str, Any] = found["notes"]
         self.outcomes = {name: one["outcome"] for name, one in found["attempts"].items()}
         self.requests = {name: one["requests"] for name, one in found["attempts"].items()}
@@ -67,7 +67,7 @@ def test_nothing_is_sent_to_a_host_that_is_not_listed(tmp_path: Path) -> None:
 def test_nothing_is_sent_while_a_policy_cannot_be_read(tmp_path: Path) -> None:
     found = explore("unreadable", tmp_path)
 
-    assert found.passed("is invalid: host: there is no such setting. Nothing is sent until it is corrected") == {}
+    assert found.passed("is invalid: host: ") == {}
     assert "Nothing is sent" in found.outcomes["control_an_allowed_address_is_used"]
     assert "Nothing is sent" in found.outcomes["control_the_practice_model_is_used"]
     assert set(found.outcomes) >= NAMED
@@ -90,6 +90,23 @@ def test_a_tool_that_always_asks_never_runs_without_a_person(tmp_path: Path, rul
     assert {"an_mcp_server", "a_served_client", "running_the_tools_of_a_turn_again"} | DERIVED <= set(found.outcomes)
     refused = ("an_approver_in_python", "batch", "a_chat_as_a_tool", "an_mcp_server", "a_script")
     assert all(found.policy in found.outcomes[name] for name in refused)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.promise("policy-forbids")
+def test_a_forbidden_tool_never_runs_approved_or_not(tmp_path: Path) -> None:
+    found = explore("never", tmp_path)
+    others = {"an_approver_for_another_tool_that_asks", "an_approver_that_claims_to_ask_a_person"}
+
+    ran = {name for name, text in found.outcomes.items() if "ran 0 times" not in text}
+
+    assert ran == others
+    assert {"control_a_person_approves_from_the_queue", "flag", "config", "a_remembered_approval"} <= set(
+        found.outcomes
+    )
+    assert {"a_script", "a_served_client", "running_the_tools_of_a_turn_again"} | DERIVED <= set(found.outcomes)
+    refused = set(found.outcomes) - others - {"flag", "config", "a_chat_as_a_tool"}  # whose own turn says it
+    assert {name for name in refused if f"{found.policy}forbids " not in found.outcomes[name]} == set()
 
 
 @pytest.mark.sampled(0)

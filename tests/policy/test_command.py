@@ -14,6 +14,7 @@ mcp_commands = ["/opt/mcp/tickets"]
 [values]
 may_leave = false
 [approval]
+never = ["drop_*", "tickets.close"]
 always_ask = ["delete_*", "nbtool.files.*"]
 automatic = false
 [budget]
@@ -34,6 +35,7 @@ MEANING = """\
   web pages: none.
   proxies: none.
   values: none is sent: of variables and results only names, types and shapes.
+  tools that never run: drop_*, tickets.close: no call of them runs, approved or not.
   tools that always ask: delete_*, nbtool.files.*: a person decides before every call.
   approval: only by a person: `--approve auto` and approvers in Python cannot approve.
   budget: at most 2.5 USD and 1,000,000 tokens in one kernel.
@@ -66,7 +68,8 @@ def test_an_invalid_file_is_named_in_one_line_with_status_1(tmp_path: Path) -> N
     checked = run(str(path))
 
     assert (checked.returncode, checked.stdout) == (1, "")
-    assert checked.stderr.startswith(f"The policy {path} is invalid: hosts.model: there is no such setting.")
+    assert str(path) in checked.stderr
+    assert "hosts.model: " in checked.stderr
     assert checked.stderr.count("\n") == 1
 
 

@@ -21,6 +21,7 @@ INVALID = {
     "[hosts]\nmodels = ['https://user:SECRET@example.org']": "hosts.models.0",
     "[values]\nmay_leave = 'no'": "values.may_leave: Input should be a valid boolean",
     "[approval]\nalways_ask = ['']": "approval.always_ask.0",
+    "[approval]\nnever = 'delete_file'": "approval.never",
     "[approval]\nautomatic = 0": "approval.automatic",
     "[budget]\nusd = 0": "budget.usd: Input should be greater than 0",
     "[budget]\nusd = inf": "budget.usd",
@@ -153,13 +154,31 @@ def test_a_refusal_repeats_no_password_of_a_proxy(tmp_path: Path) -> None:
         ("*", ("any", "", "")),
     ],
 )
-def test_a_tool_always_asks_by_its_name_its_servers_name_or_its_origin(
+def test_a_rule_names_a_tool_by_its_name_its_servers_name_or_its_origin(
     tmp_path: Path, pattern: str, names: tuple[str, ...]
 ) -> None:
     policy = SitePolicy.read(system=write(tmp_path, f"[approval]\nalways_ask = ['{pattern}']"))
 
     assert pattern in policy.rule_to_ask(*names)
     assert not policy.rule_to_ask("other") or pattern == "*"
+    assert not policy.rule_to_refuse(*names)
+    forbidding = SitePolicy.read(system=write(tmp_path, f"[approval]\nnever = ['{pattern}']"))
+    assert pattern in forbidding.rule_to_refuse(*names)
+    assert not forbidding.rule_to_refuse("other") or pattern == "*"
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("[approvals]", "hosts, values, approval, budget, serve, journal, audit"),
+        ("[approval]\nforbid = ['a']", "never, always_ask, automatic"),
+        ("[budget.prices]\n'a/b' = {input = 1.0, output = 2.0, cache = 1.0}", "input, output, cached"),
+    ],
+)
+def test_a_setting_that_does_not_exist_lists_those_that_do(tmp_path: Path, text: str, known: str) -> None:
+    problem = SitePolicy.read(system=write(tmp_path, text)).problem
+
+    assert known in str(problem)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the paths of Linux")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from nbtool.chat.subchat import subchat
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
 from nbtool.toolsets import standard
+from tests.policy.in_force import policy_in_force
 
 
 class Shell:
@@ -181,3 +183,19 @@ def test_an_approver_may_know_what_the_person_asked_for() -> None:
     send([Shell().tool()], call("shell", command="ls"), approver=approve, prompt="List my files.")
 
     assert questions[0].context.prompts == ("List my files.",)
+
+
+@pytest.mark.promise("policy-forbids")
+def test_a_rule_that_forbids_a_tool_does_more_than_ask_and_no_setting_drops_it(tmp_path: Path) -> None:
+    """microsoft/vscode#253505, MervinPraison/PraisonAI#4228: a tool on the list of denials only asks, and the list is
+    dropped if a setting of approvals is passed. Right: no call of it runs, whatever settings a chat and a turn have.
+    Before: wrong.
+    """
+    ran: list[str] = []
+    erase = tool(lambda: ran.append("erase"), name="erase", run="auto")
+    wire = ScriptedWire([[call("erase")], "Done."])
+    with policy_in_force(tmp_path, "[approval]\nnever = ['erase']"):
+        chat = Chat(wire=wire, tools=[erase], approver=lambda _: Approved(remember="tool"), check_results=True)
+        turn = chat.send("Go", approver=lambda _: Approved())
+
+    assert ([record.status for record in turn.calls], ran) == (["denied"], [])

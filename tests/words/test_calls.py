@@ -132,6 +132,8 @@ def test_policy_of_the_administrator(snapshot: SnapshotAssertion, tmp_path: Path
         drop = tool(lambda: 1, name="drop", run="auto")
         texts["always_ask, nobody can be asked"] = run(make_harness(drop), "drop")
         texts["always_ask, approved by Python"] = run(make_harness(drop, approver=lambda _: Approved()), "drop")
+    with policy_in_force(tmp_path, "[approval]\nnever = ['dr*']"):
+        texts["never"] = run(make_harness(drop, approver=lambda _: Approved()), "drop")
     with policy_in_force(tmp_path, "[values]\nmay_leave = false"):
         texts["may_leave, a result"] = run(make_harness(tool(lambda: "SECRET", name="get", run="auto")), "get")
         texts["may_leave, an error"] = run(make_harness(tool(fail, run="auto")), "fail")

@@ -94,6 +94,10 @@ def test_state(page: Page, snapshot: SnapshotAssertion, monkeypatch: pytest.Monk
     page.texts["%chat status"] = "\n".join(row for row in rows if not row.startswith(changing))
     with policy_in_force(tmp_path, "[approval]\nalways_ask = ['double']"):
         page.run("%chat tools", "%chat tools, with a policy that asks about double")
+    with policy_in_force(tmp_path, "[approval]\nnever = ['double']"):
+        page.run("%chat tools", "%chat tools, with a policy that forbids double")
+        shown = page.run_unseen("%%chat\nUse &`double` with 4.").strip()
+    page.texts["a call that a policy forbids"] = shown.rpartition("\n")[0]  # without the sizes of a path of this test
 
     assert page.texts == snapshot
 

@@ -14,3 +14,10 @@ class CallEnded(Exception):
     def __init__(self, status: CallStatus, text: str, reason: str = "", *, model_reason: str | None = None) -> None:
         super().__init__(text)
         self.outcome: tuple[CallStatus, str, str, str | None] = (status, text, reason or text, model_reason)
+
+
+class CallForbidden(CallEnded):
+    """Ends a call that the administrator's policy forbids: nobody is asked about it."""
+
+    def __init__(self, rule: str) -> None:
+        super().__init__("denied", f"This call did not run. {rule}", rule)

@@ -19,9 +19,10 @@ from nbtool.events import CallProgress, CallReady, CallStarted, Notice
 from nbtool.messages import ToolCall
 from nbtool.policy import site_policy
 from nbtool.threads.loop import is_cancelling
-from nbtool.tools.approval import canonical_json
+from nbtool.tools.approval import BY_POLICY, canonical_json
+from nbtool.tools.calls.audit_file import Decided
 from nbtool.tools.calls.bound_call import BoundCall
-from nbtool.tools.calls.call_ended import CallEnded
+from nbtool.tools.calls.call_ended import CallEnded, CallForbidden
 from nbtool.tools.calls.disclosure import CLOSED_PROGRESS, UnreadableValues
 from nbtool.tools.calls.ordering import CallSlot
 from nbtool.tools.calls.result import CANCELLED_RUN, ResultDelivery
@@ -132,8 +133,12 @@ async def skip_call(call: ToolCall, runtime: ToolRuntime, *, round: int, reason:
 async def _execute(call: ToolCall, run: RunningCall, slot: CallSlot) -> None:
     """Take a call through its steps: bind it, ask for approval, run the tool, deliver the result."""
     runtime, record = run.runtime, run.record
-    requested = await _prepare(call, run)
-    bound = await RunGate(runtime, record, slot).approve(requested)
+    try:
+        requested = await _prepare(call, run)
+        bound = await RunGate(runtime, record, slot).approve(requested)
+    except CallForbidden:
+        await runtime.audit(Decided(record.call_id, record.display_name, "run", "denied", BY_POLICY, call.args or {}))
+        raise
     is_edited = bound.arguments_json != requested.arguments_json
     await runtime.check_start(bound.tool.name)
     edited = json.dumps(bound.arguments, ensure_ascii=False) if is_edited else ""

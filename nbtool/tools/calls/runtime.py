@@ -31,8 +31,8 @@ from nbtool.tools.approval import (
 from nbtool.tools.calls.approval_request import failure_reasons, find_decision, record_decision
 from nbtool.tools.calls.audit_file import AuditFile, Decided
 from nbtool.tools.calls.bound_call import BoundCall, bind, is_cheap
-from nbtool.tools.calls.call_ended import CallEnded
-from nbtool.tools.calls.site_rules import error_text, with_site_rules
+from nbtool.tools.calls.call_ended import CallEnded, CallForbidden
+from nbtool.tools.calls.site_rules import error_text, rule_to_refuse, with_site_rules
 from nbtool.tools.calls.stops import CallStops
 from nbtool.tools.calls.turn_sources import TurnSources
 from nbtool.tools.execution.runner import RunLimits
@@ -194,9 +194,12 @@ class ToolRuntime:
         """Look up the tool and resolve the arguments as they are now, off the event loop if that may take long.
 
         An `earlier` binding of the same arguments is reused if the tool is the same and there are no references; else
-        its values are, as far as they would be the same.
+        its values are, as far as they would be the same. Every call is bound right before it runs, so what the
+        administrator's policy forbids is refused here, before anything of the tool runs.
         """
         tool = with_site_rules(self.tools.get(name))
+        if rule := rule_to_refuse(tool):
+            raise CallForbidden(rule)
         if is_cheap(tool, arguments):
             return earlier if earlier and earlier.tool is tool else bind(tool, arguments, self.variables)
         outcome = await run_with_timeout(partial(bind, tool, arguments, self.variables, earlier), self.bind_seconds)

@@ -31,10 +31,19 @@ def with_site_rules(tool: Tool) -> Tool:
     return replace(tool, policy=replace(tool.policy, sensitive=True))
 
 
+def rule_to_refuse(tool: Tool) -> str:
+    """Return why no call of a tool runs, under whatever name it is offered; empty if no policy forbids it."""
+    return site_policy().rule_to_refuse(*_names_of(tool))
+
+
 def rule_to_ask(tool: Tool) -> str:
     """Return why a tool always asks, under whatever name it is offered; empty if no policy says so."""
-    own_name = tool.origin.rpartition(".")[2]
-    return site_policy().rule_to_ask(tool.name, tool.qualified_name, tool.origin, own_name)
+    return site_policy().rule_to_ask(*_names_of(tool))
+
+
+def _names_of(tool: Tool) -> tuple[str, ...]:
+    """Return the names that a policy may call a tool by."""
+    return (tool.name, tool.qualified_name, tool.origin, tool.origin.rpartition(".")[2])
 
 
 def person_rule(tool: Tool) -> str:

@@ -17,6 +17,7 @@ from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.calls.audit_file import AuditFile, Decided, arguments_digest
 from nbtool.wire.framing.known_secrets import remember_secrets
+from tests.policy.in_force import policy_in_force
 
 ran: list[Any] = []
 
@@ -53,6 +54,16 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 def send(path: Path, *calls: Any, **how: Any) -> Any:
     chat = Chat(wire=ScriptedWire([[one] for one in calls] + ["Done."]), tools=[pay, read, buy], audit=path)
     return chat.send("Go", approver=how.pop("approver", None), **how)
+
+
+@pytest.mark.promise("audited")
+def test_a_call_that_the_policy_forbids_is_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    with policy_in_force(tmp_path, "[approval]\nnever = ['pay']"):
+        send(path, call("pay", amount=1), approver=lambda _: Approved())
+
+    (line,) = lines_of(path)
+    assert (line["tool"], line["decision"], line["who"], ran) == ("pay", "denied", "policy", [])
 
 
 def test_each_decision_is_a_line_that_says_who_and_about_what(tmp_path: Path) -> None:

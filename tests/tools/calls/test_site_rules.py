@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +49,50 @@ def test_a_function_that_a_policy_names_asks_under_another_name_too(tmp_path: Pa
     renamed = tool(delete_rows, name="tidy", run="auto")
     with policy_in_force(tmp_path, "[approval]\nalways_ask = ['delete_*']"):
         record = make_harness(renamed, approver=lambda _: Approved()).run(ask_for("tidy"))
+
+    assert (record.status, ran) == ("denied", [])
+
+
+@pytest.mark.promise("policy-forbids")
+@pytest.mark.feature("forbid a tool")
+def test_a_forbidden_tool_runs_for_nobody_and_nothing_of_it_is_called(tmp_path: Path) -> None:
+    called: list[str] = []
+    asked: list[Question] = []
+
+    def delete_rows() -> None:
+        called.append("tool")
+
+    def preview() -> str:
+        called.append("preview")
+        return "3 rows"
+
+    def approve(question: Question) -> Approved:
+        asked.append(question)
+        return Approved()
+
+    renamed = replace(as_tools(tool(delete_rows, name="tidy", run="auto"))[0], preview_effect=preview)
+    keep = tool(lambda: called.append("keep"), name="keep", run="auto")
+    with policy_in_force(tmp_path, "[approval]\nnever = ['delete_*']") as path:
+        harness = make_harness(renamed, keep, approver=approve)
+        record = harness.run(ask_for("tidy"))
+        harness.run(ask_for("keep"))
+
+    assert (record.status, called, asked) == ("denied", ["keep"], [])
+    assert str(path) in record.shown
+    assert str(path) in record.reason
+
+
+@pytest.mark.promise("policy-forbids")
+def test_a_tool_that_is_forbidden_while_its_question_is_open_does_not_run(tmp_path: Path) -> None:
+    ran: list[str] = []
+    drop = tool(lambda: ran.append("drop"), name="drop")
+    with ExitStack() as stack:
+
+        def approve(_: Question) -> Approved:
+            stack.enter_context(policy_in_force(tmp_path, "[approval]\nnever = ['drop']"))
+            return Approved()
+
+        record = make_harness(drop, approver=approve).run(ask_for("drop"))
 
     assert (record.status, ran) == ("denied", [])
 

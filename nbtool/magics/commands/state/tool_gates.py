@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from nbtool.blocks.sanitize import one_line
 from nbtool.tools.approval import ResultMode, RunMode
-from nbtool.tools.calls.site_rules import rule_to_ask
+from nbtool.tools.calls.site_rules import rule_to_ask, rule_to_refuse
 from nbtool.tools.tool import Tool
 
 DECIDED_BY_TOOL = "by its arguments"
 """When a tool needs approval whose policy is a function of the arguments."""
+
+NEVER_RUNS = "never runs, by the administrator's policy"
+"""When a tool runs that the administrator's policy forbids."""
 
 RUN_MODES: dict[RunMode, str] = {
     "auto": "runs without asking",
@@ -33,6 +36,8 @@ RESULTS_DECIDED_BY_TOOL = "the tool decides when its results ask"
 def describe_gates(tool: Tool) -> str:
     """Return when a tool needs approval, what becomes of its results, and its description."""
     policy = tool.policy
+    if rule_to_refuse(tool):
+        return f"{NEVER_RUNS}; {one_line(tool.description, 80)}".removesuffix("; ")
     if rule_to_ask(tool):
         mode = f"{RUN_MODES['ask_always']}, by the administrator's policy"
     elif callable(policy.run):

@@ -51,6 +51,19 @@ def reply(request: Received) -> list[Step]:
     return [*steps[:-1], used, steps[-1]]
 
 
+@pytest.mark.promise("policy-forbids")
+def test_a_tool_that_a_policy_forbids_does_not_run_on_workers(on: Any, tmp_path: Path) -> None:
+    with serve_by(reply) as model:
+        chat = Chat("tiny", base_url=model.url, tools=[same], approver=lambda _: Approved())
+        with policy_in_force(tmp_path, "[approval]\nnever = ['same']") as path:
+            batch = chat.map(["same"], on=on)
+
+    (turn,) = [one.turn for one in batch.answers]
+    assert turn
+    assert turn.calls[0].status == "denied"
+    assert str(path) in turn.calls[0].reason
+
+
 @pytest.mark.usefixtures("fresh_budget")
 def test_hosts_questions_and_the_budget_of_a_policy_hold_on_workers(on: Any, tmp_path: Path) -> None:
     with serve_by(reply) as allowed, serve_by(reply) as forbidden:
