@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+import pytest
 
 from nbtool import Chat
 from nbtool.secret import Secret
@@ -13,6 +16,7 @@ from nbtool.wire import decode
 from nbtool.wire.framing.redaction import redact
 from nbtool.wire.providers.model_prices import find_price_function, find_reply_price
 from tests.chaos import DONE, event, finish, head, serve_each, text
+from tests.contract.simulator import simulate
 from tests.wire.anthropics import stream as anthropic_stream
 from tests.wire.chatting import chunk, read
 
@@ -142,3 +146,24 @@ def test_a_key_in_an_echoed_address_is_hidden() -> None:
 
     assert "nb%2Bkey" not in shown
     assert "&alt=sse" in shown
+
+
+def test_a_recorded_turn_needs_no_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """antiwork/gumroad#2622: a client without a key fails before the recording of its request is looked up.
+    Right: the turn is replayed. Before: wrong.
+    """
+    path = tmp_path / "recording.nbtool.json"
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-a-test")
+    with simulate() as model:
+        model.say("Hello.")
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        recorded = Chat("openai:a-model")
+        recorded.record(path)
+        assert recorded.send("Hi").status == "completed"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    chat = Chat("openai:a-model")
+    chat.record(path)
+
+    turn = chat.send("Hi")
+
+    assert (turn.text, turn.status, turn.replayed is None) == ("Hello.", "completed", False)

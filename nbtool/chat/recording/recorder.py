@@ -33,7 +33,7 @@ from nbtool.chat.recording.redaction import Redactor
 from nbtool.chat.recording.replay import KEPT_FROM, REPLAYED_FROM, Replay
 from nbtool.chat.recording.serialize import deserialize_events, serialize_turn
 from nbtool.chat.turn import Turn
-from nbtool.errors import BadRecording, BadUsage, NbtoolError, NotRecorded
+from nbtool.errors import BadRecording, BadUsage, MissingKey, NbtoolError, NotRecorded, UnknownModel
 from nbtool.events import Delta, Emit, Event, Notice, ReplyFinished, TurnStarted
 from nbtool.messages import Media, Message
 from nbtool.settings import Setting, env, resolve_setting
@@ -58,11 +58,15 @@ ENVIRONMENT_HINT = "Record it: `pytest --nbtool-record` in a test with `nbtool_r
 
 @dataclass(slots=True)
 class ReplayOnlyEndpoint:
-    """Replaces the model's endpoint in replay-only mode: it never sends a request."""
+    """Replaces the model's endpoint where none can be used, or replay-only mode wants none: it never sends a request.
+
+    `error` is why there is none: what a turn fails with that is not replayed.
+    """
 
     model: str
     reason: str = NO_RECORDING
     fix: str = NAME_A_FILE
+    error: NbtoolError | None = None
     host: str = ""
     dialect: str = "recording"
     user_prompt: str = ""
@@ -77,9 +81,11 @@ class ReplayOnlyEndpoint:
         """Raise without sending anything.
 
         Raises:
-            NotRecorded: always.
+            NotRecorded: always, or the error of an endpoint that there is not.
         """
         report_unrecorded(self.user_prompt, self.reason)
+        if self.error:
+            raise self.error.changed()
         raise NotRecorded(self.reason, fix=self.fix)
         yield  # type: ignore[unreachable]  # what makes this a generator
 
@@ -164,14 +170,25 @@ class Recorder:
         return ANY_MODEL if is_found and self.mode_for(mode).value == "only" else model.name
 
     def endpoint(self, model: Model, mode: ReplayMode | None, retries: Retries | None = None) -> Endpoint:
-        """Return the endpoint of the model, or, in replay-only mode, one that never sends.
+        """Return the endpoint of the model, or one that never sends, for turns that are replayed.
+
+        That is so in replay-only mode, and for a model without a key or a provider of which the recording has turns.
 
         Raises:
             nbtool.errors.ModelError: the model is unknown, or has no API key.
         """
-        if self.mode_for(mode).value == "only":
+        replay = self.mode_for(mode).value
+        if replay == "only":
             return ReplayOnlyEndpoint(self.model_name(model, mode))
-        return model.endpoint(retries)
+        try:
+            return model.endpoint(retries)
+        except (MissingKey, UnknownModel) as error:
+            if replay == "off" or model.model_id is None or not self._has_turns_of(model.model_id):
+                raise
+            return ReplayOnlyEndpoint(model.model_id, error=error)
+
+    def _has_turns_of(self, model_id: str) -> bool:
+        return self.file is not None and any(turn.key.get(Part("model")) == model_id for turn in self.file.turns())
 
     def start(
         self, inputs: TurnInputs, mode: ReplayMode | None, endpoint: Endpoint, *, keeps_answers: bool = False

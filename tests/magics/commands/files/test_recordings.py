@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from IPython.core.error import UsageError
 
+from nbtool.magics.cell.endings import TurnFailed
+from tests.chaos import ChaosServer
 from tests.magics.commands.saying import run_command
+from tests.shells import end_shell, new_shell
 
 USE = "%%chat -q -m practice:fast -o answer"
 
@@ -13,6 +19,13 @@ USE = "%%chat -q -m practice:fast -o answer"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "notebook.nbtool.json"
+
+
+@contextmanager
+def closing_shell() -> Iterator[Any]:
+    """Give a kernel without the extension, and end it."""
+    yield new_shell()
+    end_shell()
 
 
 def answer(shell: Any) -> Any:
@@ -132,3 +145,32 @@ def test_an_option_that_a_command_does_not_have_is_taken_for_nothing_else(
     assert f"Unknown option {line.split()[-1]}" in actual.out + actual.err
     assert "off (default)" in run_command(shell, "record", capsys)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.feature("replay without a key")
+@pytest.mark.parametrize("missing", ["key", "provider"])
+def test_a_recorded_turn_is_replayed_where_the_model_has_no_key_or_no_provider(
+    path: Path, server: ChaosServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
+) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    monkeypatch.setenv("UNI_LLM_KEY", "k")
+    table = tmp_path / "providers.toml"
+    table.write_text(f'[uni]\nbase_url = "{server.url}"\nkeys = ["UNI_LLM_KEY"]\n')
+    cells = ("%load_ext nbtool", f"%chat record {path}", "%%chat -q -m uni:large -o answer\nHello")
+    with closing_shell() as shell:
+        assert all(shell.run_cell(cell).success for cell in cells)
+    if missing == "key":
+        monkeypatch.delenv("UNI_LLM_KEY")
+    else:
+        table.unlink()
+
+    with closing_shell() as shell:
+        results = [shell.run_cell(cell) for cell in cells]
+        replayed = answer(shell)
+        other = shell.run_cell("%%chat -q\nSomething else")
+        unknown = shell.run_cell("%%chat -q -m ini:large\nHello")
+
+    assert [result.error_in_exec for result in results] == [None, None, None]
+    assert (replayed.text, len(server.requests)) == ("Hello", 1)
+    assert replayed.replayed is not None
+    assert (type(other.error_in_exec), type(unknown.error_in_exec)) == (TurnFailed, UsageError)
