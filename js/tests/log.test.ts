@@ -280,9 +280,7 @@ test("a result shown in part says so beside its title, with what the whole is", 
   const titles = [...el.querySelectorAll(".nb-section > .nb-title")].map((one) => one.textContent);
   close();
 
-  expect(titles).toContain(
-    "Result, as the model saw it, shown in part; the whole is DataFrame, 344 rows × 8 columns",
-  );
+  expect(titles).toContain("Result, shown in part; the whole is DataFrame, 344 rows × 8 columns");
 });
 
 test("where the person has a table of a result, the fold says that the model saw a part", async () => {
@@ -302,7 +300,7 @@ test("a result that the page shortens has its size beside its title", async () =
   const titles = [...el.querySelectorAll(".nb-section > .nb-title")].map((one) => one.textContent);
   close();
 
-  expect(titles).toContain("Result, as the model saw it: the first 300 of 2,000 characters");
+  expect(titles).toContain("Result: the first 300 of 2,000 characters");
 });
 
 test("a call without arguments has no empty box for them", async () => {

@@ -223,7 +223,7 @@ def _details(block: CallBlock) -> list[str]:
     whole = f", shown in part; the whole is {one_line(block['whole'], 200)}" if block.get("whole") else ""
     result = with_marker(block["result"], block["more"].get("result", 0))
     if preview := block.get("table"):
-        parts += [_table(preview), _section(f"What the model saw{whole}", result)]
+        parts += [_table(preview), _section(f"Text of the result{whole}", result)]
     else:
         parts.append(_section(f"Result{whole}", result))
     parts.append(_section(TRACEBACK, with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))

@@ -58,7 +58,7 @@ def _call(block: CallBlock) -> Iterator[str]:
         yield f"{decision_line({**decided, 'reason': ''})}{reason}"
     yield "" if block["reason"] == block["result"] else block["reason"]
     yield _section("Output", block["progress"])
-    yield _section("Result, as the model saw it", block["result"])
+    yield _section("Result", block["result"])
     yield _section(TRACEBACK, block.get("traceback", ""))
     yield "\n".join(f"[{describe(media)}]" for media in block.get("media", ()))
     yield f"Stored as {escape_invisible(block['reference'])}; `%chat bind` binds it." if block["reference"] else ""

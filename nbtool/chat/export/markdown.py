@@ -106,9 +106,9 @@ def _call(block: CallBlock) -> Iterator[str]:
     yield _section("Output", block["progress"])
     if preview := block.get("table"):
         yield f"{table_title(preview)}:\n\n{_preview(preview)}"
-        yield _section("What the model saw", block["result"])
+        yield _section("Text of the result", block["result"])
         return
-    yield _section("Result, as the model saw it", block["result"])
+    yield _section("Result", block["result"])
 
 
 def _section(title: str, text: str, language: str = "text") -> str:

@@ -163,7 +163,7 @@ def test_a_result_that_is_a_table_is_one() -> None:
     text = exported(chat)
 
     assert "The result, 20 of 30 rows:\n\n| n\\|&lt;b> | name |\n| --- | --- |\n| 0 | x |\n" in text
-    assert "| 19 | x |\n\n*… 10 rows more*\n\nWhat the model saw:\n\n```text" in text
+    assert "| 19 | x |\n\n*… 10 rows more*\n\nText of the result:\n\n```text" in text
 
 
 def test_a_table_that_was_withheld_is_in_no_export() -> None:

@@ -71,7 +71,7 @@ export function CallDetails({ block }: { block: CallBlock }): JSX.Element {
       {block.table ? (
         <ResultTable block={block} glance={block.table} />
       ) : (
-        <Section title={`Result, as the model saw it${partNote(block)}`} when={result.trim() !== ""}>
+        <Section title={`Result${partNote(block)}`} when={result.trim() !== ""}>
           <ResultText block={block} />
         </Section>
       )}
