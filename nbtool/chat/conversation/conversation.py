@@ -103,16 +103,8 @@ class Conversation:
         Raises:
             BadUsage: the branch or turn does not exist.
         """
-        branches = self.tree.branches()
-        if isinstance(where, str) and (digits := where.removeprefix(BRANCH_MARK)).isdecimal():
-            number = int(digits) if len(digits) <= MAX_DIGITS else 0
-            if not 0 < number <= len(branches):
-                known = "branch 1 only" if len(branches) == 1 else f"the branches 1 to {len(branches)}"
-                problem = f"This chat has no branch {shorten(digits, MAX_DIGITS)}: it has {known}."
-                fix = "`%chat history` lists them; `%chat branch 2.1` switches to version 1 of turn 2."
-                raise BadUsage(problem if branches else "The chat has no turns yet.", fix=fix)
-            node = branches[number - 1]
-            return self._change("switch", node)
+        if isinstance(where, str) and where.removeprefix(BRANCH_MARK).isdecimal():
+            return self._change("switch", self._find_end(where))
         node, version = self.find_turn(where)
         return self._change("switch", node, version.turn_id)
 
@@ -146,6 +138,27 @@ class Conversation:
                     self.tree, self.chat_id = Tree(), new_id("chat")
 
         run_sync(apply())
+
+    def find_branch(self, branch: str) -> str:
+        """Return the id of the last turn of a branch as `%chat history` lists it, such as `b2`.
+
+        Raises:
+            BadUsage: the branch does not exist, or has no turn.
+        """
+        if not (turn := self._find_end(branch).turn):
+            raise BadUsage(f"The branch {branch} has no turn.", fix="`%chat history` lists the branches.")
+        return turn.turn_id
+
+    def _find_end(self, branch: str) -> Node[Turn]:
+        """Return the last node of a branch."""
+        branches, digits = self.tree.branches(), branch.removeprefix(BRANCH_MARK)
+        number = int(digits) if len(digits) <= MAX_DIGITS else 0
+        if 0 < number <= len(branches):
+            return branches[number - 1]
+        known = "branch 1 only" if len(branches) == 1 else f"the branches 1 to {len(branches)}"
+        problem = f"This chat has no branch {shorten(digits, MAX_DIGITS)}: it has {known}."
+        fix = "`%chat history` lists them; `%chat branch 2.1` switches to version 1 of turn 2."
+        raise BadUsage(problem if branches else "The chat has no turns yet.", fix=fix)
 
     def find_turn(self, turn: TurnRef) -> tuple[Node[Turn], Turn]:
         """Return the node of a turn and the turn.

@@ -18,10 +18,13 @@ from typing import Generic, TypeVar
 
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TurnStarted
-from nbtool.ids import new_id
+from nbtool.ids import is_id, new_id
 from nbtool.turn_view import HasTurnId
 
 V = TypeVar("V", bound=HasTurnId)
+
+CHAT_PREFIX = "chat_"
+"""What the id of a chat begins with."""
 
 _NUMBER = re.compile(r"([0-9]{1,9})(?:\.([1-9][0-9]{0,8}))?")
 """The number of a turn in `%chat history`; after a dot, that of its version."""
@@ -154,6 +157,8 @@ class Tree(Generic[V]):
         if not matches and (number := _NUMBER.fullmatch(turn_id)):
             return self._numbered(int(number[1]), int(number[2]) if number[2] else 0)
         if len(matches) != 1:
+            if turn_id.startswith(CHAT_PREFIX) and is_id(turn_id):
+                raise BadUsage(f"{turn_id} is a chat, and no turn.", fix=f"`%chat explore {turn_id}` shows it.")
             many = "several turns begin" if matches else "no turn begins"
             raise BadUsage(f"In this chat {many} with {turn_id!r}.", fix="`%chat history` lists them.")
         return matches[0]

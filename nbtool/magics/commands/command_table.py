@@ -27,8 +27,8 @@ free words at the end, in which an apostrophe may stand alone (`text`), or not a
 class Command:
     """A command: its first word may be one of `words`, each with what follows it, or a value of `values`.
 
-    `has_equals`: an option may be joined to its value, as in `--model=NAME`. `continues_chat`: a turn of an earlier
-    kernel first continues its chat.
+    `unknown`: what is said of options that it has not, and that a person may expect. `has_equals`: an option may be
+    joined to its value, as in `--model=NAME`. `continues_chat`: a turn of an earlier kernel first continues its chat.
     """
 
     run: Run
@@ -36,6 +36,7 @@ class Command:
     words: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     values: tuple[Value, ...] = ()
     options: tuple[str, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict)
     arguments: Arguments = "checked"
     has_equals: bool = False
     continues_chat: bool = False
@@ -61,7 +62,14 @@ COMMANDS: dict[str, Command] = {
         options=journal_admin.OPTIONS,
         arguments="text",
     ),
-    "branch": Command(branches.branch, TURNS, values=("turn",), options=branches.OPTIONS, continues_chat=True),
+    "branch": Command(
+        branches.branch,
+        TURNS,
+        values=("turn",),
+        options=branches.OPTIONS,
+        unknown=branches.UNKNOWN,
+        continues_chat=True,
+    ),
     "undo": Command(undo.undo, TURNS, values=("turn",), options=(undo.REPLACE,), continues_chat=True),
     "stop": Command(approvals.stop, TURNS, arguments="none"),
     "open": Command(

@@ -69,6 +69,7 @@ def check_options(name: str, args: list[str]) -> None:
             near = difflib.get_close_matches(arg, command.options, n=1)
             other = f"; a file of that name is ./{arg}" if "path" in command.values else ""
             fix = f"Did you mean {near[0]}?" if near else f"See `%chat help {name}`{other}."
+            fix = command.unknown.get(arg, fix)
             raise BadUsage(f"Unknown option {arg} of %chat {name}.", fix=fix)
 
 

@@ -24,8 +24,16 @@ BELOW_FLAG = "--below"
 AS, CUT, PREVIEW = "--as", "--cut", "--preview"
 """Make a chat of its own, delete here what it gets, and only list that."""
 
+UNKNOWN = {
+    "--name": f"A branch has a number and no name; `%chat branch b2 {AS} NAME` makes its turns a chat of that name."
+}
+"""What is said of an option that a person may expect here."""
+
 OPTIONS = (SWITCH, AS, BELOW_FLAG, CUT, PREVIEW)
 """The options of `branch`."""
+
+_BRANCH = re.compile(rf"{BRANCH_MARK}[0-9]+")
+"""A branch as the list of branches names it."""
 
 _EXISTING = re.compile(rf"{BRANCH_MARK}[0-9]+|[0-9]+\.[0-9]+")
 """A branch of the list of branches, or a version of a turn: what `branch` switches to."""
@@ -42,8 +50,9 @@ def branch(context: CommandContext, args: list[str]) -> str:
     or a version, such as `2.1` (version 1 of turn 2): the chat switches to it, and goes on after its last turn. With
     `--switch` a turn is switched to in the same way: to its version, and the branch that it is on.
 
-    `branch [TURN] --as NAME` makes the line up to TURN a chat of its own, a copy; with `--below` it has TURN and all
-    that follow it, and with `--cut` too they are deleted here. `--preview` in place of `--as NAME` lists them.
+    `branch [TURN] --as NAME` makes the line up to TURN, or of a branch such as `b2`, a chat of its own, a copy; with
+    `--below` it has TURN and all that follow it, and with `--cut` too they are deleted here. `--preview` in place of
+    `--as NAME` lists them.
     """
     if AS in args or PREVIEW in args:
         return _extract(context, args)
@@ -61,13 +70,15 @@ def branch(context: CommandContext, args: list[str]) -> str:
 
 def _extract(context: CommandContext, args: list[str]) -> str:
     """Make a chat of its own of a line or a subtree, or list its turns."""
-    usage = f"branch [TURN] {AS} NAME [{BELOW_FLAG} [{CUT}]]"
+    usage = f"branch [TURN|BRANCH] {AS} NAME [{BELOW_FLAG} [{CUT}]]"
     name, words = "", [arg for arg in args if arg not in (BELOW_FLAG, CUT, PREVIEW)]
     if AS in words:
         at = words.index(AS)
         name, words = next(iter(words[at + 1 :]), ""), [*words[:at], *words[at + 2 :]]
     subtree, chat = BELOW_FLAG in args, context.chat
     turn = _single_word(words, usage, may_lack=True) or None
+    if turn and _BRANCH.fullmatch(turn):
+        turn = chat.find_branch(turn)
     if PREVIEW in args:
         rows = [
             (chat.tree.number_of(item), prompt_line(item, MAX_PROMPT))

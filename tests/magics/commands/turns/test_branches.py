@@ -82,6 +82,20 @@ def test_a_switch_goes_by_number_or_by_turn(chat_shell: Any, capsys: pytest.Capt
     assert line(chat_shell) == ["one", "two", "three"]
 
 
+def test_a_branch_as_it_is_listed_becomes_a_chat(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(chat_shell, "branch 1", capsys)
+    chat_shell.run_cell("%%chat -q\nTWO")
+    assert "b2" in run_command(chat_shell, "history", capsys)
+
+    for number in (1, 2):
+        run_command(chat_shell, f"branch b{number} --as chat{number}", capsys)
+
+    chat_shell.run_cell("import nbtool\nlines = [nbtool.chats()[f'chat{n}'].tree.active_path for n in (1, 2)]")
+    prompts = [[node.turn.prompt.text for node in nodes] for nodes in chat_shell.user_ns["lines"]]
+    assert prompts == [["one", "two", "three"], ["one", "TWO"]]
+    assert line(chat_shell) == ["one", "TWO"]
+
+
 def test_hidden_and_pinned_turns_are_marked_in_the_history(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     first, second, _ = ids(chat_shell)
 
@@ -119,6 +133,9 @@ def test_other_versions_are_in_the_history(chat_shell: Any, capsys: pytest.Captu
     [
         ("branch b9", "This chat has no branch 9: it has branch 1 only."),
         ("branch a b", "%chat branch takes one turn, not 'a b'."),
+        ("branch b9 --as other", "This chat has no branch 9: it has branch 1 only."),
+        ("branch b1 --name euro", "`%chat branch b2 --as NAME` makes its turns a chat of that name."),
+        ("show chat_c978832c", "chat_c978832c is a chat, and no turn. `%chat explore chat_c978832c` shows it."),
         ("branch nothing", "In this chat no turn begins with 'nothing'."),
         ("undo", "Nothing was deleted, so there is nothing to undo."),
         ("undo one two", "%chat undo takes one turn, not 'one two'."),
