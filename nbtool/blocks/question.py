@@ -34,7 +34,7 @@ REASK_TITLES = {
 }
 """Why approval is requested again."""
 
-FORM_SUMMARY = "{tool} for input. Send what is filled in?"
+FORM_SUMMARY = "{tool} you for an answer."
 """The question about a form, after the server and `asks`."""
 
 SIGN_IN_SUMMARY = "{tool} you to sign in. Open its page?"

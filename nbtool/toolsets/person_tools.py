@@ -77,17 +77,15 @@ def _schema(choices: list[str], *, allow_text: bool) -> dict[str, Any]:
         fields["choice"] = {"type": "string", "title": "Answer", "enum": choices}
     if allow_text:
         title = "Another answer, or a remark" if choices else "Answer"
-        fields["text"] = {"type": "string", "title": title, **({} if choices else {"minLength": 1})}
+        fields["text"] = {"type": "string", "title": title, "minLength": 1}
     required = [] if choices and allow_text else [next(iter(fields))]
-    return {"type": "object", "properties": fields, "required": required}
+    return {"type": "object", "properties": fields, "required": required, "minProperties": 1}
 
 
 def _answer(values: dict[str, Any]) -> str:
-    """Return the answer as the model reads it."""
+    """Return the answer as the model reads it, a choice above a text."""
     choice, text = values.get("choice"), str(values.get("text") or "").strip()
-    if choice and text:
-        return f"{choice}\n\n{text}"
-    return str(choice or text or "(The user sent an empty answer.)")
+    return "\n\n".join(filter(None, (choice, text)))
 
 
 async def _return_values(values: dict[str, Any]) -> dict[str, Any]:

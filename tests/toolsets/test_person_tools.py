@@ -63,6 +63,15 @@ def test_only_one_of_the_choices_is_an_answer_without_text(filled_in: dict[str, 
     assert len(someone.forms) == 2
 
 
+@pytest.mark.parametrize("filled_in", [{}, {"text": ""}, {"text": " \n"}])
+def test_an_empty_answer_is_asked_again(filled_in: dict[str, str]) -> None:
+    someone = Person(Approved(filled_in), Approved({"text": "in yards"}))
+    turn = ask(someone, question="In which unit?", choices=["metres", "feet"])
+
+    assert turn.calls[0].shown == "in yards"
+    assert len(someone.forms) == 2
+
+
 @pytest.mark.parametrize("someone", [None, Person(Denied("not now"))], ids=["nobody is there", "declined"])
 def test_without_an_answer_the_model_reads_that_there_is_none(someone: Any) -> None:
     turn = ask(someone, question="Which colour?")

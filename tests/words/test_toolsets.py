@@ -292,7 +292,7 @@ def test_questions_to_the_person(snapshot: SnapshotAssertion) -> None:
 
     def fill_in(question: Question) -> Decision:
         forms.append(question.notice)
-        return Approved({}) if len(forms) == 1 else Denied("not now")
+        return Approved({"choice": "blue"}) if len(forms) == 1 else Denied("not now")
 
     answered = answers(make_harness(person, approver=fill_in), *QUESTIONS)
     declined = answers(make_harness(person, approver=fill_in), QUESTIONS[0])

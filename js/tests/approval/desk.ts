@@ -108,6 +108,13 @@ export class Desk {
     await vi.advanceTimersByTimeAsync(10);
   }
 
+  async choose(selector: string): Promise<void> {
+    const field = this.el.querySelector<HTMLInputElement>(selector);
+    if (!field) throw new Error(`no ${selector} in ${this.el.innerHTML}`);
+    field.click();
+    await vi.advanceTimersByTimeAsync(10);
+  }
+
   async key(selector: string, key: string, more: KeyboardEventInit = {}): Promise<void> {
     this.el
       .querySelector(selector)

@@ -29,7 +29,7 @@ afterEach(() => {
 const text = (): string => desk.el.textContent ?? "";
 
 test("a form of a server is open, empty, and cannot be sent before it is filled in", async () => {
-  expect(text()).toContain("lab asks for input. Send what is filled in?");
+  expect(text()).toContain("lab asks you for an answer.");
   expect(text()).toContain("Who sits there.");
   expect(desk.el.querySelector<HTMLTextAreaElement>('textarea[id$="-seats"]')?.value).toBe("");
   expect(desk.el.querySelectorAll(".nb-problem")).toHaveLength(3);
@@ -41,14 +41,60 @@ test("a form of a server is open, empty, and cannot be sent before it is filled 
 test("what is filled in is sent as JSON", async () => {
   await desk.type('textarea[id$="-name"]', "Ada");
   await desk.type('textarea[id$="-seats"]', "2");
-  const choice = desk.el.querySelector<HTMLSelectElement>('select[id$="-row"]');
-  expect([...(choice?.options ?? [])].map((one) => one.textContent)).toEqual(["Choose …", "front", "back"]);
-  await desk.type('select[id$="-row"]', '"back"');
+  const labels = [...desk.el.querySelectorAll('[id$="-row"] label')].map((label) =>
+    label.textContent?.trim(),
+  );
+  expect(labels).toEqual(["front", "back"]);
+  await desk.choose('[id$="-row"] label:last-child input');
+  expect(text()).toContain("lab asks you for an answer.");
   await desk.press("Send");
 
   expect(desk.decisions()).toEqual([
     { kind: "approve", digest: "d1", arguments: '{"name": "Ada", "seats": 2, "row": "back"}' },
   ]);
+});
+
+test("an optional field is in view, and is not sent while it is blank", async () => {
+  await desk.type('textarea[id$="-name"]', "Ada");
+  await desk.type('textarea[id$="-seats"]', "2");
+  await desk.choose('[id$="-row"] label:first-child input');
+  await desk.choose('[id$="-window"] label:first-child input');
+  expect(desk.button("Send").disabled).toBe(false);
+  await desk.type('textarea[id$="-name"]', "  ");
+  expect(desk.button("Send").disabled).toBe(true);
+  await desk.type('textarea[id$="-name"]', "Ada");
+  await desk.press("Remove");
+  await desk.press("Send");
+
+  expect(desk.decisions()).toMatchObject([{ arguments: '{"name": "Ada", "seats": 2, "row": "front"}' }]);
+});
+
+test("a question of the model shows its choices at once, and an empty answer cannot be sent", async () => {
+  desk.page.close();
+  const properties = {
+    choice: { type: "string", title: "Answer", enum: ["metres", "feet"] },
+    text: { type: "string", title: "Another answer", minLength: 1 },
+  };
+  const question = {
+    type: "object",
+    properties,
+    required: [],
+    minProperties: 1,
+    additionalProperties: false,
+  };
+  desk = await ask(
+    calls({ tool: "The model asks", shown: "{}", schema: question, is_form: true, sensitive: true }),
+  );
+  expect(text()).not.toContain("Sensitive");
+  expect(text()).not.toContain("Add ");
+  expect(desk.el.querySelectorAll('input[type="radio"]')).toHaveLength(2);
+  expect(desk.button("Send").disabled).toBe(true);
+  await desk.type('textarea[id$="-text"]', " ");
+  expect(desk.button("Send").disabled).toBe(true);
+  await desk.choose('input[type="radio"]');
+  await desk.press("Send");
+
+  expect(desk.decisions()).toMatchObject([{ kind: "approve", arguments: '{"choice": "metres"}' }]);
 });
 
 test("a form is declined or cancelled at once, and the two differ", async () => {

@@ -38,7 +38,7 @@ function parts(question: QuestionData, lines: ArgumentLine[], written: string): 
   const { gate, is_form, sign_in, shown, media, recipient = "the model" } = question;
   const tool = safeLine(question.tool, 80);
   if (sign_in !== undefined) return ["", tool, " you to sign in. Open its page?"];
-  if (is_form) return ["", tool, " for input. Send what is filled in?"];
+  if (is_form) return ["", tool, " you for an answer."];
   if (gate === "result") {
     const images = media ? ` and ${plural(media.length, "image")}` : "";
     const end = ` to ${safeLine(recipient, 80)} (${plural(shown.length, "character")}${images})?`;

@@ -51,7 +51,7 @@ def test_each_field_is_a_line_and_only_a_plain_yes_sends(
     assert prompts[0] == "name (text) Who sits there.: "
     assert prompts[1] == "seats (integer) [1]: "
     assert "front | back" in prompts[3]
-    assert capsys.readouterr().out == "> Which seat?\nlab asks for input. Send what is filled in?\n"
+    assert capsys.readouterr().out == "> Which seat?\nlab asks you for an answer.\n"
 
 
 def test_a_value_of_another_kind_is_left_to_the_check(lines: list[str]) -> None:

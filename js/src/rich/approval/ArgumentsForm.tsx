@@ -22,6 +22,12 @@ const MAX_LISTED_ESCAPES = 50;
 /** Maximum missing arguments that are listed; further ones are counted. */
 const MAX_LISTED_MISSING = 20;
 
+/** Choices of a field of a form that are buttons; more are a list. */
+const MAX_RADIO_BUTTONS = 20;
+
+/** The key of a problem of a form that is of no field: no field has an empty name. */
+const WHOLE_FORM = "";
+
 interface State {
   entries: ArgumentEntry[];
   /** How many fields are rendered, besides those that a person added. */
@@ -47,7 +53,8 @@ export class ArgumentsForm extends Component<Props, State> {
 
   #update(entries: ArgumentEntry[]): void {
     const { call, change } = this.props;
-    const problems = validateArguments(call.question.schema, entries);
+    const { is_form, schema } = call.question;
+    const problems = is_form ? formProblems(schema, entries) : validateArguments(schema, entries);
     this.setState({ entries });
     const isJson = argumentEntries(toObject(entries)) !== null;
     change({
@@ -63,7 +70,13 @@ export class ArgumentsForm extends Component<Props, State> {
   }
 
   #set = (name: string, raw: string): void => {
-    this.#update(this.state.entries.map((entry) => (entry.name === name ? { name, raw } : entry)));
+    const { entries } = this.state;
+    const { is_form, schema } = this.props.call.question;
+    this.#update(
+      is_form
+        ? fillIn(schema, entries, name, raw)
+        : entries.map((entry) => (entry.name === name ? { name, raw } : entry)),
+    );
   };
 
   #remove = (name: string): void => {
@@ -74,19 +87,21 @@ export class ArgumentsForm extends Component<Props, State> {
     const { call, draft } = this.props;
     const { entries, texts, limit, added } = this.state;
     const { is_form, schema, shown } = call.question;
-    const properties = (schema.properties ?? {}) as Record<string, Json>;
-    const names = new Set(entries.map(({ name }) => name));
+    const properties = propertiesOf(schema);
+    const fields = is_form ? formFields(schema, entries) : entries;
+    const names = new Set(fields.map(({ name }) => name));
     const addable = Object.keys(properties).filter((name) => !names.has(name));
     const missingRequired = Object.keys(draft.problems).filter((name) => !names.has(name));
-    const visibleEntries = visibleFields(entries, draft.problems, limit, added);
-    const hiddenCount = entries.length - visibleEntries.length;
+    const visibleEntries = visibleFields(fields, draft.problems, limit, added);
+    const hiddenCount = fields.length - visibleEntries.length;
     return (
       <div class="nb-fields">
         {visibleEntries.map((entry) => (
           <Field
             key={entry.name}
             entry={entry}
-            isText={texts.has(entry.name)}
+            isText={is_form ? properties[entry.name]?.type === "string" : texts.has(entry.name)}
+            isForm={is_form === true}
             schema={ownProperty(properties, entry.name) ?? {}}
             problem={ownProperty(draft.problems, entry.name) ?? ""}
             id={`${call.question.digest.slice(0, 12)}-${entry.name}`}
@@ -105,13 +120,13 @@ export class ArgumentsForm extends Component<Props, State> {
         )}
         {addable.length > 0 && (
           <select
-            aria-label={is_form ? "Add a field" : "Add an argument"}
+            aria-label="Add an argument"
             value=""
             onChange={({ currentTarget: { value } }) =>
               value && this.#add(value, ownProperty(properties, value) ?? {})
             }
           >
-            <option value="">{is_form ? "Add a field …" : "Add an argument …"}</option>
+            <option value="">Add an argument …</option>
             {addable.map((name) => (
               <option value={name}>{name}</option>
             ))}
@@ -127,6 +142,8 @@ export class ArgumentsForm extends Component<Props, State> {
 interface FieldProps {
   entry: ArgumentEntry;
   isText: boolean;
+  /** Whether it is a field of a form, and not an argument of a call. */
+  isForm: boolean;
   schema: Json;
   problem: string;
   id: string;
@@ -147,19 +164,25 @@ class Field extends Component<FieldProps> {
   }
 }
 
-function renderField({ entry, isText, schema, problem, id, set, remove }: FieldProps): JSX.Element {
+function renderField({ entry, isText, isForm, schema, problem, id, set, remove }: FieldProps): JSX.Element {
   const text = isText ? (toText(entry.raw) ?? "") : entry.raw; // as the field shows it: JSON may have escapes
   const escapes = hiddenEscapes(text);
   return (
     <div class="nb-field">
-      <label for={id}>
-        <code class="nb-name">{markHidden(entry.name)}</code>{" "}
-        <span class="nb-muted">
-          {isText && !("enum" in schema) && !(REFERENCE_TYPE in schema) ? "text" : typeOf(schema)}
-        </span>
+      <label for={id} id={`${id}-label`}>
+        {isForm && typeof schema.title === "string" ? (
+          <span class="nb-name">{markHidden(singleLine(schema.title, 300))}</span>
+        ) : (
+          <code class="nb-name">{markHidden(entry.name)}</code>
+        )}{" "}
+        {!(isForm && choicesOf(schema)) && (
+          <span class="nb-muted">
+            {isText && !("enum" in schema) && !(REFERENCE_TYPE in schema) ? "text" : typeOf(schema)}
+          </span>
+        )}
       </label>
-      <Control {...{ entry, isText, schema, problem, id, set }} />
-      {remove && (
+      <Control {...{ entry, isText, isForm, schema, problem, id, set }} />
+      {remove && (!isForm || (choicesOf(schema) && entry.raw !== "")) && (
         <button
           type="button"
           class="nb-text-button"
@@ -190,7 +213,15 @@ function renderField({ entry, isText, schema, problem, id, set, remove }: FieldP
   );
 }
 
-function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "remove">): JSX.Element {
+function Control({
+  entry,
+  isText,
+  isForm,
+  schema,
+  problem,
+  id,
+  set,
+}: Omit<FieldProps, "remove">): JSX.Element {
   const choices = choicesOf(schema);
   const common = {
     id,
@@ -199,6 +230,8 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
     "aria-invalid": problem !== "",
     ...(problem && { "aria-describedby": `${id}-problem` }),
   };
+  if (choices && isForm && choices.length <= MAX_RADIO_BUTTONS)
+    return <RadioButtons {...{ choices, entry, problem, id, set }} />;
   if (choices) {
     const options = choices.includes(entry.raw) ? choices : [entry.raw, ...choices];
     return (
@@ -209,7 +242,7 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
       >
         {options.map((raw) => (
           <option value={raw}>
-            {toText(raw) ?? (raw === "null" && !choices.includes(raw) ? "Choose …" : raw)}
+            {toText(raw) ?? (["null", ""].includes(raw) && !choices.includes(raw) ? "Choose …" : raw)}
           </option>
         ))}
       </select>
@@ -235,6 +268,30 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
   );
 }
 
+interface RadioProps extends Pick<FieldProps, "entry" | "problem" | "id" | "set"> {
+  choices: string[];
+}
+
+/** The choices of a field of a form, all of them in view. */
+function RadioButtons({ choices, entry, problem, id, set }: RadioProps): JSX.Element {
+  return (
+    <div
+      id={id}
+      class="nb-radio-buttons"
+      role="radiogroup"
+      aria-labelledby={`${id}-label`}
+      aria-describedby={problem ? `${id}-problem` : undefined}
+    >
+      {choices.map((raw) => (
+        <label key={raw}>
+          <input type="radio" name={id} checked={entry.raw === raw} onChange={() => set(entry.name, raw)} />{" "}
+          {markHidden(toText(raw) ?? (raw === "true" ? "yes" : "no"))}
+        </label>
+      ))}
+    </div>
+  );
+}
+
 /** Characters of a row of a field, about. */
 const ROW_CHARS = 80;
 
@@ -254,7 +311,12 @@ function MissingArguments({ names, problems }: { names: string[]; problems: Argu
       {names.slice(0, MAX_LISTED_MISSING).map((name) => (
         <p class="nb-problem">
           <span aria-hidden="true">✕ </span>
-          <code>{markHidden(name)}</code>: {ownProperty(problems, name)}
+          {name !== WHOLE_FORM && (
+            <>
+              <code>{markHidden(name)}</code>:{" "}
+            </>
+          )}
+          {ownProperty(problems, name)}
         </p>
       ))}
       {names.length > MAX_LISTED_MISSING && (
@@ -289,6 +351,41 @@ function argumentsJson({ question }: PendingCall, entries: ArgumentEntry[]): str
   const isUnchanged =
     original.length === entries.length && original.every(({ name, raw }) => current.get(name) === raw);
   return isUnchanged ? question.shown : toObject(entries);
+}
+
+function propertiesOf({ properties }: Json): Record<string, Json> {
+  return (properties ?? {}) as Record<string, Json>;
+}
+
+/** All fields of a form; one that is not filled in has no value. */
+function formFields(schema: Json, entries: ArgumentEntry[]): ArgumentEntry[] {
+  const values = new Map(entries.map(({ name, raw }) => [name, raw]));
+  return Object.keys(propertiesOf(schema)).map((name) => ({ name, raw: values.get(name) ?? "" }));
+}
+
+/** The values of a form with one more; an optional field that is left blank is not sent. */
+function fillIn(schema: Json, entries: ArgumentEntry[], name: string, raw: string): ArgumentEntry[] {
+  const isBlank = (toText(raw) ?? raw).trim() === "" && !choicesOf(propertiesOf(schema)[name] ?? {});
+  const value = isBlank && toText(raw) !== null ? '""' : raw;
+  return formFields(schema, entries)
+    .map((entry) => (entry.name === name ? { name, raw: value } : entry))
+    .filter((entry) =>
+      entry.name === name
+        ? !isBlank || isRequired(schema, name)
+        : entries.some((had) => had.name === entry.name),
+    );
+}
+
+/** What is wrong with a form: in plain words where nothing is filled in. */
+function formProblems(schema: Json, entries: ArgumentEntry[]): ArgumentErrors {
+  const raws = new Map(entries.map(({ name, raw }) => [name, raw]));
+  const found = Object.entries(validateArguments(schema, entries)).map(([name, problem]) => {
+    const isEmpty = ["null", '""', "", undefined].includes(raws.get(name));
+    const advice = choicesOf(propertiesOf(schema)[name] ?? {}) ? "Choose one." : "Fill this in.";
+    return [name, isEmpty ? advice : problem];
+  });
+  const isTooFew = entries.length < Number(schema.minProperties ?? 0);
+  return Object.fromEntries([...found, ...(isTooFew ? [[WHOLE_FORM, "Fill in at least one field."]] : [])]);
 }
 
 function isRequired({ required }: Json, name: string): boolean {

@@ -155,7 +155,7 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
         aria-label={`${is_form ? "Input:" : gate === "run" ? "Run" : "Result of"} ${singleLine(tool, 80)}`}
         onKeyDown={this.#onKeyDown}
       >
-        {call.question.sensitive && <p class="nb-muted">{WHY_SENSITIVE}</p>}
+        {call.question.sensitive && !is_form && <p class="nb-muted">{WHY_SENSITIVE}</p>}
         {isCompact ? <CallSummary call={call} /> : this.#renderBody(readable)}
         <div ref={this.#end} />
         {!readable && (
@@ -195,7 +195,9 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
         )}
         <CallSummary
           call={call}
-          edited={edited ? summarizeEdited(call.question, `${draft.text}`) : undefined}
+          edited={
+            edited && !call.question.is_form ? summarizeEdited(call.question, `${draft.text}`) : undefined
+          }
         />
         {sign_in !== undefined && <SignInAddress address={sign_in} />}
         {description && (

@@ -371,6 +371,9 @@ function Deadline({ answerBy }: { answerBy: number | undefined }): JSX.Element |
 
 function toolNames(calls: PendingCall[]): string {
   return calls
-    .map(({ question }) => `${singleLine(question.tool, 60)}${question.sensitive ? " (sensitive)" : ""}`)
+    .map(
+      ({ question }) =>
+        `${singleLine(question.tool, 60)}${question.sensitive && !question.is_form ? " (sensitive)" : ""}`,
+    )
     .join(", ");
 }

@@ -92,7 +92,9 @@ export function isDisabled(digest: string, { requests, link }: TurnState): boole
 
 /** The classes of a card: only what is sensitive looks like a warning. */
 export function cardClass(calls: readonly PendingCall[]): string {
-  return calls.some(({ question }) => question.sensitive) ? "nb-card nb-sensitive" : "nb-card";
+  return calls.some(({ question }) => question.sensitive && !question.is_form)
+    ? "nb-card nb-sensitive"
+    : "nb-card";
 }
 
 /** How many calls wait, and of those that have run their results. */

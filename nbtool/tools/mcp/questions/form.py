@@ -75,6 +75,8 @@ class FormParameters(Parameters):
             (name, _problem_of(fields[name], value) if name in fields else "is not asked for")
             for name, value in values.items()
         )
+        if len(values) < self.schema.get("minProperties", 0):
+            missing.append("nothing is filled in")
         return missing + [f"{shorten(name, MAX_FIELD_NAME)!r} {problem}" for name, problem in found if problem]
 
 
@@ -98,6 +100,8 @@ def form_parameters(schema: Any) -> FormParameters:
     required = [name for name in fields if isinstance(asked, list) and name in asked]
     known = {name: _field_schema(name, fields[name], is_required=name in required) for name in fields}
     clean = {"type": "object", "properties": known, "required": required, "additionalProperties": False}
+    if type(least := schema.get("minProperties")) is int and least <= len(fields):
+        clean["minProperties"] = least
     draft = {name: _first_value(record) for name, record in known.items() if "default" in record or name in required}
     return FormParameters({}, None, clean, is_form=True, draft=draft)
 
@@ -174,7 +178,8 @@ def _text_problem(record: Mapping[str, Any], value: Any) -> str:
         return "is not a text"
     if "enum" in record and value not in record["enum"]:
         return "is none of the choices"
-    return _outside(len(value), record.get("minLength"), record.get("maxLength"), " characters")
+    length = len(value) if value.strip() else 0  # blanks fill in nothing
+    return _outside(length, record.get("minLength"), record.get("maxLength"), " characters")
 
 
 def _list_problem(record: Mapping[str, Any], value: Any) -> str:
