@@ -152,3 +152,13 @@ def test_a_form_that_is_approved_unfilled_is_one_record_of_what_the_server_got(s
     assert [record.status for record in records] == ["ok", "denied"]
     assert json.loads(records[0].result) == {"action": "decline"}
     assert "approved without what it asks for" in records[1].shown
+
+
+@pytest.mark.parametrize("answer", [Approved(), Approved({}), Approved({"note": "soon"})])
+def test_a_form_of_optional_fields_is_sent_with_what_was_filled_in_only(start: Start, answer: Approved) -> None:
+    """assistant-ui/assistant-ui#5350: an open choice was sent as "", and refused. Right: left out. Before: right."""
+    asks = {"type": "object", "properties": {"drink": {"enum": ["tea", "milk"]}, "note": {"type": "string"}}}
+    (used, form) = use(start(asks=asks), answer)
+
+    assert json.loads(used.result) == {"action": "accept", "content": answer.arguments or {}}
+    assert form.status == "ok"

@@ -97,6 +97,28 @@ test("a question of the model shows its choices at once, and an empty answer can
   expect(desk.decisions()).toMatchObject([{ kind: "approve", arguments: '{"choice": "metres"}' }]);
 });
 
+test("a form of optional fields only can be sent as it is, and a choice is taken back", async () => {
+  desk.page.close();
+  const drink = { type: "string", enum: ["tea", "milk"] };
+  const asked = { type: "object", properties: { drink }, required: [], additionalProperties: false };
+  desk = await ask(
+    calls({
+      tool: "lab asks",
+      shown: "{}",
+      schema: asked,
+      is_form: true,
+      sensitive: true,
+      can_remember: false,
+    }),
+  );
+  await desk.choose('input[type="radio"]');
+  await desk.press("Remove");
+  expect(desk.button("Send").disabled).toBe(false);
+  await desk.press("Send");
+
+  expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1" }]);
+});
+
 test("a form is declined or cancelled at once, and the two differ", async () => {
   await desk.press("Cancel");
   await desk.press("Decline");
