@@ -345,7 +345,8 @@ class TurnRecorder:
     async def replay(self, turn: Turn, context: Sequence[Message], runtime: ToolRuntime) -> None:
         """Replay the turn that was found."""
         text = KEPT_FROM if isinstance(self.file, KeptAnswers) else REPLAYED_FROM
-        replay = Replay(turn, self.date, text, self._events, self._calls, context, runtime, runtime.emit)
+        is_only = self.mode == "only"
+        replay = Replay(turn, self.date, text, self._events, self._calls, context, runtime, runtime.emit, is_only)
         await replay.run()
         if self.match:
             self._claim(self.match.key, stored_names(self._events))

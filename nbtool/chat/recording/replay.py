@@ -18,7 +18,7 @@ from nbtool.chat.recording.file import RecordedCall
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn.reply_deltas import reply_deltas
 from nbtool.clock import monotonic
-from nbtool.errors import BadUsage, InvalidAnswer
+from nbtool.errors import BadUsage, InvalidAnswer, NotRecorded
 from nbtool.events import (
     CallDecided,
     CallFinished,
@@ -34,7 +34,8 @@ from nbtool.events import (
     TurnStatus,
 )
 from nbtool.messages import Media, Message, ToolCall, Usage
-from nbtool.tools.approval import Approver, Decision, Question, Released
+from nbtool.tools.approval import BY_NOBODY, Approver, Question, Released
+from nbtool.tools.calls.approval_request import deny_without_approver
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.site_rules import asks_person
@@ -46,7 +47,7 @@ REPLAYED_FROM = "Replayed from {date}: no request was sent."
 KEPT_FROM = "Kept answer of {date}: no request was sent. Run the cell again to ask the model."
 RESULT_CHANGED = "`{name}` ran again and its result differs from the recorded one; the reply is from {date}."
 NO_RERUN = "`{name}` did not run again ({why}); its text is recorded, but $VAR_REF{{{{{reference}}}}} does not exist."
-NO_APPROVER = "there is no approver"
+UNAPPROVED = "`{name}` has to run again for its result, and did not: {why}"
 NO_TOOL = "the tool does not exist"
 NOT_REPLAYED = "The replay ended before the outcome of this call."
 
@@ -57,7 +58,11 @@ class _Stopped(Exception):
 
 @dataclass(slots=True)
 class Replay:
-    """The replay of one recorded turn; `notice` says so, `context` are the messages before its reply."""
+    """The replay of one recorded turn; `notice` says so, `context` are the messages before its reply.
+
+    Where no model is asked (`is_only`), it ends with an error at a call that nobody can approve here: in a notebook
+    that is run as a whole, a later cell would miss its result.
+    """
 
     turn: Turn
     date: str
@@ -67,6 +72,7 @@ class Replay:
     context: Sequence[Message]
     runtime: ToolRuntime
     emit: Emit
+    is_only: bool = False
     _start: float = field(default_factory=monotonic)
     _finished: dict[str, CallFinished] = field(default_factory=dict)
     _replies: dict[int, ReplyFinished] = field(default_factory=dict)
@@ -173,6 +179,10 @@ class Replay:
         rerun = await self._execute_call(ready, recorded, finished)
         if rerun is None or rerun.status != "ok":
             reason = NO_TOOL if rerun is None else (rerun.reason or rerun.status)
+            if self.is_only and rerun and rerun.is_undecided:
+                unrun = replace(finished, status="not_run", shown=reason, reason=reason, reference="", seconds=0.0)
+                await self.emit(unrun)
+                raise NotRecorded(UNAPPROVED.format(name=ready.name, why=reason))
             await self._notice(NO_RERUN.format(name=ready.name, why=reason, reference=finished.reference))
         elif record := self.turn.state.call(ready.call_id):
             record.result, record.arguments_reference = rerun.result, rerun.arguments_reference
@@ -232,13 +242,24 @@ class _RecordedApprover:
     """Release a result again if its text is unchanged; pass all other questions to the approver."""
 
     def __init__(self, other: Any, decided: Sequence[CallDecided], shown: str, tool: Tool) -> None:
-        self.name = getattr(other, "name", "approver")
         self._other = other
         self._was_released = any(
             call_decided.verdict == "released" and not call_decided.edited for call_decided in decided
         )
         self._runs_unasked = tool.policy.run == "auto" and not tool.policy.sensitive
         self._shown = shown
+        self._has_released = False
+
+    @property
+    def name(self) -> str:
+        """Who decided last."""
+        return (
+            "recording"
+            if self._has_released
+            else BY_NOBODY
+            if self._other is None
+            else str(getattr(self._other, "name", "approver"))
+        )
 
     @property
     def asks_person(self) -> bool:
@@ -249,11 +270,10 @@ class _RecordedApprover:
         """Decide from the record, or ask the approver of the chat."""
         is_same = self._was_released and self._shown.startswith(question.shown)
         if question.gate == "result" and is_same and self._runs_unasked and not question.person_rule:
-            self.name = "recording"
+            self._has_released = True
             return Released()
         if self._other is None:
-            refusal: Decision = question.denial(NO_APPROVER)
-            return refusal
+            return deny_without_approver(question)
         approver: Approver = getattr(self._other, "ask", None) or self._other
         return approver(question)  # type: ignore[operator]  # an approver without `ask` is a callable
 

@@ -191,7 +191,7 @@ async def _ask_approver(
     decision: Answer
     try:
         if approver is None:
-            decision, by = _denial_without_approver(question), BY_NOBODY
+            decision, by = deny_without_approver(question), BY_NOBODY
         else:
             made = await _call_approver(approver, question, caller_thread)
             decision = refuse_automatic(question, made, approver)
@@ -229,7 +229,7 @@ def _is_turn_stopped(error: BaseException, caller_thread: CallerThread) -> bool:
     return isinstance(error, Cancelled) and caller_thread.is_closed
 
 
-def _denial_without_approver(question: Question) -> Decision:
+def deny_without_approver(question: Question) -> Decision:
     """Return the denial of a question that nobody can be asked, with what would let the call run."""
     reason = "No approver is available."
     if question.person_rule:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from nbtool import Approved, Denied, Released, Withheld, tool
+from nbtool.errors import NotRecorded
 from nbtool.testing import ScriptedApprover, call
 from nbtool.tools.approval import Undecided
 from tests.chat.recording.making import ONLY, PROMPT, REPLIES, chat, frame
@@ -52,6 +53,16 @@ def test_where_it_is_denied_the_turn_is_replayed_and_the_object_is_missing(path:
     assert (turn.status, turn.text, turn.calls[0].status, turn.calls[0].result) == ("completed", "Done.", "ok", None)
     assert all(part in notices(turn)[-1] for part in ("`load`", "(not now)"))
     assert not any(entry.name == "load_1_result" for entry in fresh.variables.list_entries())
+
+
+def test_where_nobody_can_approve_it_a_replay_without_a_model_fails_and_says_so(path: Path) -> None:
+    turn_with(path, loader_for(), [Approved()])
+    turn = chat(path, tools=[loader_for()]).send("Load", settings=ONLY)
+
+    assert (turn.status, type(turn.error), turn.calls[0].status) == ("error", NotRecorded, "not_run")
+    assert turn.calls[0].decisions[0].by == "nobody"
+    assert "`load`" in str(turn.error)
+    assert 'run="auto"' in str(turn.error)
 
 
 def test_a_replay_that_waits_for_a_person_can_be_stopped(path: Path) -> None:

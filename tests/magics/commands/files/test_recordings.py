@@ -174,3 +174,20 @@ def test_a_recorded_turn_is_replayed_where_the_model_has_no_key_or_no_provider(
     assert (replayed.text, len(server.requests)) == ("Hello", 1)
     assert replayed.replayed is not None
     assert (type(other.error_in_exec), type(unknown.error_in_exec)) == (TurnFailed, UsageError)
+
+
+def test_a_cell_whose_call_nobody_can_approve_fails_in_one_line(
+    shell: Any, path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.run_cell("@tool\ndef load() -> Frame:\n    'Load.'\n    return Frame()")
+    cell = f"{USE} --new{{flags}}\nUse &`load`."
+    run_command(shell, f"record {path}", capsys)
+    assert shell.run_cell(cell.format(flags=" --approve auto")).success
+    monkeypatch.setenv("NBTOOL_REPLAY", "only")
+
+    failed = shell.run_cell(cell.format(flags=""))
+    text = capsys.readouterr().out
+    approved = shell.run_cell(cell.format(flags=" --approve auto --set replace_names=true"))
+
+    assert (failed.success, approved.success) == (False, True)
+    assert "Add `--approve auto`" in text
