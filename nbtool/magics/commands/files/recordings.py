@@ -18,7 +18,7 @@ def record(context: CommandContext, args: list[str]) -> str:
 
     Turns are replayed where nothing relevant changed; `record off` ends it. With `--only` none is added.
 
-    Applies to all conversations of this kernel. Without a file, show the current recording.
+    Applies to the `%%chat` cells of this kernel, not to a `Chat` of Python. Without a file, show the current recording.
     """
     words = [arg for arg in args if arg != ONLY]
     if ONLY in args and words in ([], ["off"]):
