@@ -125,8 +125,8 @@ class ToolSearch:
         full = sum(map(_definition_size, self._searched.values()))
         listed = len(self.listing()) + sum(map(_definition_size, self._own.values()))
         return (
-            f"{count_of(len(self._searched), 'tool')} searched by name: about {listed // CHARS_PER_TOKEN:,} tokens a "
-            f"request instead of {full // CHARS_PER_TOKEN:,}"
+            f"{count_of(len(self._searched), 'tool')} searched by name: about "
+            f"{count_of(listed // CHARS_PER_TOKEN, 'token')} a request instead of {full // CHARS_PER_TOKEN:,}"
         )
 
     def unwrap(self, call: ToolCall) -> ToolCall:
