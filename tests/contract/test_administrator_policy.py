@@ -145,6 +145,20 @@ def test_no_approver_in_code_can_approve_a_tool_that_a_policy_names(strict: Atte
     assert 1 not in strict.ran
 
 
+@pytest.mark.promise("policy-forbids")
+@pytest.mark.feature("forbid a tool")
+def test_a_tool_that_a_policy_forbids_does_not_run_although_it_is_approved(home: Path, model: Provider) -> None:
+    model.say(call("pay_all", amount=1), "I may not.")
+
+    result = attempt(
+        home, '[approval]\nnever = ["PAY_*"]\n',
+        f"attempt('forbidden', lambda: chat({model.url!r}, approver=yes).send('Pay.'))\n",
+    )  # fmt: skip
+
+    assert (result["found"]["forbidden"]["calls"], result["ran"]) == (["denied"], [])
+    assert "policy.toml" in model.requests[1].text
+
+
 @pytest.mark.promise("policy-limits")
 def test_nothing_is_served_if_the_policy_says_so(strict: Attempts) -> None:
     assert "policy.toml" in strict.found["serve"]["text"]

@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from nbtool import Approved, tool
+from nbtool import Approved, Chat, tool
 from nbtool.errors import NotRecorded
 from nbtool.plugins import Privacy
 from nbtool.testing import ScriptedApprover
@@ -238,6 +238,27 @@ def test_a_recorded_call_of_another_tool_is_shown_and_not_run(model: Provider, t
     assert turn.replayed
     assert [(one.name, one.result) for one in turn.calls] == [(name, 10)]
     assert ran == []
+
+
+@pytest.mark.promise("free-replay")
+@pytest.mark.feature("replay without a key")
+def test_a_recorded_turn_is_replayed_where_its_model_has_no_key(
+    model: Provider, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "providers.toml").write_text(f'[uni]\nbase_url = "{model.url}"\nwire = "chat"\nkeys = ["UNI_KEY"]\n')
+    monkeypatch.setenv("UNI_KEY", KEY)
+    model.say("It costs 10.")
+    first = Chat("uni:large")
+    first.record(tmp_path / "r.json")
+    first.send("What does A cost?")
+    monkeypatch.delenv("UNI_KEY")
+
+    second = Chat("uni:large")
+    second.replay(tmp_path / "r.json")
+    turn = second.send("What does A cost?")
+
+    assert (turn.text, len(model.requests)) == ("It costs 10.", 1)
+    assert turn.replayed
 
 
 # --- pytest ---------------------------------------------------------------------------------------------------

@@ -138,11 +138,11 @@ def test_a_setting_refuses_a_value_of_a_wrong_type_and_keeps_its_own(
     assert "\n" not in refused
 
 
-@pytest.mark.parametrize(("value", "kept"), [("150", "150"), ("0.05", "0.05"), ("'$2'", "$2"), ("None", None)])
-def test_a_budget_is_a_number_or_a_text(shell: Any, value: str, kept: str | None) -> None:
+@pytest.mark.parametrize(("value", "text"), [("150", "150"), ("0.05", "0.05"), ("'$2'", "$2"), ("None", None)])
+def test_a_budget_is_a_number_or_a_text(shell: Any, value: str, text: str | None) -> None:
     shell.run_cell(f"%config NbTool.budget = {value}")
 
-    assert shell.magics_manager.registry["ChatMagics"].settings.budget == kept
+    assert shell.magics_manager.registry["ChatMagics"].settings.budget == text
 
 
 def test_the_flag_and_the_setting_of_repeats_limit_them(shell: Any) -> None:
