@@ -35,7 +35,7 @@ _CUT_WORD = re.compile(r"[\w.+-]*+\s*+")
 _UNTERMINATED = ("Unterminated string starting at", "Invalid \\uXXXX escape")
 _OBJECT_START = re.compile(r'\{\s*+"')
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
-_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"|[\[{,:]\s*+,)|,(?=\s*+[}\]])', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{,:]\s*+,)|,(?=\s*+[}\]])', re.DOTALL)
 
 
 @dataclass(slots=True)

@@ -68,7 +68,8 @@ def _pairs(one: str, other: str) -> Iterator[Family]:
 
 
 def _filled(unit: str) -> Callable[[int], str]:
-    return lambda size: (unit * (size // len(unit) + 1))[:size]
+    """Whole units: what ends in a part of one may be read in another, quicker way at one size only."""
+    return lambda size: unit * max(1, size // len(unit))
 
 
 def _crossed(one: str, other: str) -> Callable[[int], str]:

@@ -36,7 +36,7 @@ class HomeQuestions:
 
     approvals: ApprovalQueue
     approver: Approver | AskFunction
-    _open: dict[str, tuple[str, asyncio.Task[None]]] = field(default_factory=dict)
+    _open: dict[str, tuple[str, asyncio.Task[None], Reply]] = field(default_factory=dict)
     _caller_thread: CallerThread = field(default_factory=CallerThread)
     _is_open: bool = False
 
@@ -47,7 +47,7 @@ class HomeQuestions:
     async def close(self) -> None:
         """Withdraw what is open."""
         self._is_open = False
-        tasks = [task for _, task in self._open.values()]
+        tasks = [task for _, task, _ in self._open.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -55,7 +55,7 @@ class HomeQuestions:
     def ask(self, asking: str, text: str, run: str, reply: Reply) -> None:
         """Ask a question of a run, once."""
         if self._is_open and asking not in self._open:  # else the map is at its end
-            self._open[asking] = (run, asyncio.create_task(self._answer(asking, text, reply)))
+            self._open[asking] = (run, asyncio.create_task(self._answer(asking, text, reply)), reply)
 
     def withdraw(self, asking: str) -> None:
         """Ask no more."""
@@ -63,9 +63,13 @@ class HomeQuestions:
             found[1].cancel()  # which takes it out of the queue
 
     def end(self, run: str) -> None:
-        """Withdraw the questions of a run that has ended, or whose worker was lost."""
-        for asking in [asking for asking, (other, _) in self._open.items() if other == run]:
+        """Withdraw the questions of a run that has ended, whose worker was lost, or whose prompts another run has.
+
+        Its worker may still be there, and wait.
+        """
+        for asking, reply in [(asking, reply) for asking, (other, _, reply) in self._open.items() if other == run]:
             self.withdraw(asking)
+            reply(NO_DECISION)
 
     async def _answer(self, asking: str, text: str, reply: Reply) -> None:
         try:

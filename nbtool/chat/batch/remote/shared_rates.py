@@ -104,17 +104,18 @@ class HomeRates:
 
     def ask(self, run: str, text: str, reply: Callable[[str], None]) -> None:
         """Reply once a request of a run may be sent: with its number, and whether the characters of the next count."""
-        task = asyncio.create_task(self._answer(run, text, reply))
+        task = asyncio.create_task(self._answer(run, text))
         self._waits.setdefault(run, set()).add(task)
-        task.add_done_callback(lambda _: self._waits.get(run, set()).discard(task))
 
-    async def _answer(self, run: str, text: str, reply: Callable[[str], None]) -> None:
-        answer = NO
-        try:
-            if waiting := _read(WaitingRequest, text):
-                answer = await self._wait(run, waiting)
-        finally:
-            reply(answer)
+        def end(task: asyncio.Task[str]) -> None:  # also of a task that was cancelled before its first step
+            self._waits.get(run, set()).discard(task)
+            reply(NO if task.cancelled() or task.exception() else task.result())
+
+        task.add_done_callback(end)
+
+    async def _answer(self, run: str, text: str) -> str:
+        waiting = _read(WaitingRequest, text)
+        return await self._wait(run, waiting) if waiting else NO
 
     async def _wait(self, run: str, waiting: WaitingRequest) -> str:
         limiter, host, model = self._backoff.limiter, waiting.host, waiting.model
