@@ -387,7 +387,7 @@ def _from_text(trait: Any, text: str) -> Any:
 
 
 def _warn_of_other_names(config: Any) -> None:
-    """Say so if the settings of a misspelled `NbTool` are set: IPython ignores a name that nothing has."""
+    """Warn if settings of a misspelled `NbTool` are set: IPython ignores a name that nothing has."""
     known = {"NbTool", *(kind.__name__ for kind in _subclasses(Configurable))}
     for name in set(config) - known:
         if difflib.get_close_matches(name.casefold(), ["nbtool"], cutoff=_NEAR):

@@ -55,7 +55,9 @@ class HomeQuestions:
     def ask(self, asking: str, text: str, run: str, reply: Reply) -> None:
         """Ask a question of a run, once."""
         if self._is_open and asking not in self._open:  # else the map is at its end
-            self._open[asking] = (run, asyncio.create_task(self._answer(asking, text, reply)), reply)
+            task = asyncio.create_task(self._answer(asking, text, reply))
+            self._open[asking] = (run, task, reply)
+            task.add_done_callback(lambda _: self._open.pop(asking, None))  # also if it was cancelled before it began
 
     def withdraw(self, asking: str) -> None:
         """Ask no more."""
@@ -72,10 +74,7 @@ class HomeQuestions:
             reply(NO_DECISION)
 
     async def _answer(self, asking: str, text: str, reply: Reply) -> None:
-        try:
-            reply(await self._decide(text, asking))
-        finally:
-            self._open.pop(asking, None)
+        reply(await self._decide(text, asking))
 
     async def _decide(self, text: str, asking: str) -> str:
         """Return the decision as it is sent; for what is no question an answer that is no decision."""

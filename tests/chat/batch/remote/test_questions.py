@@ -270,6 +270,31 @@ def test_a_policy_of_either_machine_that_asks_a_person_holds(tmp_path: Path) -> 
     assert str(path) in json.loads(by_home)["reason"]
 
 
+def test_a_question_of_a_run_that_is_given_up_is_answered_also_before_it_is_put() -> None:
+    from nbtool.chat.batch.remote import HomeQuestions
+    from nbtool.chat.batch.remote.home_questions import NO_DECISION
+    from nbtool.threads.caller_thread import CallerThread
+    from nbtool.tools.approval import ApprovalQueue
+
+    approvals, replies = ApprovalQueue(), list[str]()
+
+    async def give_up() -> None:
+        questions = HomeQuestions(approvals, lambda _: Approved())
+        questions.open(CallerThread())
+        questions.ask("a1", pack_question(QUESTION_1), "run_1", replies.append)
+        questions.end("run_1")
+        await questions.close()
+        questions.open(CallerThread())
+        questions.ask("a1", pack_question(QUESTION_1), "run_2", replies.append)  # its id is free again
+        questions.end("run_2")
+        await questions.close()
+
+    run_sync(give_up())
+
+    assert replies == [NO_DECISION, NO_DECISION]
+    assert approvals.pending() == ()
+
+
 def answer_at_home(text: str, approver: Callable[[Question], Decision]) -> str:
     """Return what is sent back from home for a question of a worker."""
     from nbtool.chat.batch.remote import HomeQuestions

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pydantic_core import to_json
 
 from nbtool import Chat
 from nbtool.chat.batch.rate_limiter import RateLimiter
+from nbtool.chat.batch.remote.shared_rates import HomeRates, WaitingRequest
+from nbtool.chat.batch.remote.worker_message import NO
 from nbtool.chat.batch.shared_backoff import SharedBackoff
 from tests.chat.batch.sleeping_clock import SleepingClock
 from tests.chat.batch.test_rate_limits import CONCURRENCY, Quota
@@ -77,3 +81,22 @@ def test_all_workers_together_send_so_many_requests_a_minute(on: Any, clock: Sle
     assert batch.errors == []
     assert max(sum(begin <= at < begin + 60 for at in times) for begin in times) <= 31  # a request takes a moment
     assert clock.now >= 1_000 + 11 * 2
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_run_that_is_given_up_gets_an_answer_also_before_its_wait_has_begun(steps: int) -> None:
+    replies: list[str] = []
+    asked = to_json(WaitingRequest(60.0, "api.example.org", "tiny")).decode()
+
+    async def give_up() -> None:
+        rates = HomeRates(SharedBackoff())
+        rates.ask("run", asked, replies.append)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        rates.end("run")
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
+        await asyncio.sleep(0)  # the callbacks of what has ended
+
+    asyncio.run(give_up())
+
+    assert replies == [NO]
