@@ -270,7 +270,7 @@ def test_a_policy_of_either_machine_that_asks_a_person_holds(tmp_path: Path) -> 
     assert str(path) in json.loads(by_home)["reason"]
 
 
-def test_a_question_of_a_run_that_is_given_up_is_answered_also_before_it_is_put() -> None:
+def test_a_question_that_is_cancelled_before_it_begins_is_answered() -> None:
     from nbtool.chat.batch.remote import HomeQuestions
     from nbtool.chat.batch.remote.home_questions import NO_DECISION
     from nbtool.threads.caller_thread import CallerThread

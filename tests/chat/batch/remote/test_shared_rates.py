@@ -84,7 +84,7 @@ def test_all_workers_together_send_so_many_requests_a_minute(on: Any, clock: Sle
 
 
 @pytest.mark.parametrize("steps", [0, 1])
-def test_a_run_that_is_given_up_gets_an_answer_also_before_its_wait_has_begun(steps: int) -> None:
+def test_a_wait_that_is_cancelled_before_it_begins_is_answered(steps: int) -> None:
     replies: list[str] = []
     asked = to_json(WaitingRequest(60.0, "api.example.org", "tiny")).decode()
 
