@@ -21,7 +21,7 @@ INDENT_LIMIT = 100
 """Levels of JSON that are indented; of what lies deeper, the spaces would be most of the text."""
 
 _SPACE = " \t\n\r"
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
 _PLAIN_KEY = re.compile(r'\A"([\w-]+)"\Z')
 
 
@@ -51,7 +51,7 @@ def is_object(arguments: str) -> bool:
     text = arguments.strip(_SPACE) or "{}"
     try:
         return isinstance(json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse_constant), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -70,7 +70,7 @@ def _addresses() -> Iterator[ServerAddress]:
             yield ServerAddress(
                 str(fields["url"]), Secret(str(fields["token"])), int(fields["pid"]), str(fields["folder"])
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue  # another process removed it, or it is none of ours
 
 

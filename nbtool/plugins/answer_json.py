@@ -34,7 +34,7 @@ _CUT_WORD = re.compile(r"[\w.+-]*+\s*+")
 
 _UNTERMINATED = ("Unterminated string starting at", "Invalid \\uXXXX escape")
 _OBJECT_START = re.compile(r'\{\s*+"')
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{,:]\s*+,)|,(?=\s*+[}\]])', re.DOTALL)
 
 
@@ -87,6 +87,7 @@ def find_values(text: str) -> AnswerValues:
 def _scan(text: str, found: AnswerValues) -> None:
     """Add the values in the brackets of a text; those inside of what is no JSON are none."""
     at = 0
+    ends: dict[int, int] = {}
     while start := _JSON_START.search(text, at):
         if found.invalid > MAX_INVALID:
             found.values, found.problem = [], TOO_MANY.format(count=MAX_INVALID)
@@ -101,14 +102,14 @@ def _scan(text: str, found: AnswerValues) -> None:
         except ValueError as error:
             found.invalid += 1
             position = error.pos if isinstance(error, json.JSONDecodeError) else at
-            at = _read_loosely(text, at, position, _describe(error), found)
+            at = _read_loosely(text, at, position, _describe(error), found, ends)
             if at < 0:
                 return
 
 
-def _read_loosely(text: str, start: int, error_at: int, problem: str, found: AnswerValues) -> int:
+def _read_loosely(text: str, start: int, error_at: int, problem: str, found: AnswerValues, ends: dict[int, int]) -> int:
     """Read JSON with commas after the last items, or report its problem; return where to go on, or -1 for nowhere."""
-    end = _find_end(text, start)
+    end = _find_end(text, start, ends)
     if end >= 0:
         try:
             found.add(_decode(_TRAILING_COMMA.sub(r"\1", text[start:end]), 0)[0])
@@ -154,16 +155,23 @@ def _describe(error: ValueError) -> str:
     return str(error)
 
 
-def _find_end(text: str, start: int) -> int:
-    """Return the position behind the bracket that closes the one at `start`; -1 if none does."""
-    expected: list[str] = []
+def _find_end(text: str, start: int, ends: dict[int, int]) -> int:
+    """Return the position behind the bracket that closes the one at `start`; -1 if none does.
+
+    One pass notes the `ends` of all brackets on its way, so that a text of many open ones is read once, not from each.
+    """
+    if start in ends:
+        return ends[start]
+    opened: list[tuple[int, str]] = []
     for match in _STRING_OR_BRACKET.finditer(text, start):
         mark = match[0]
         if mark in ("{", "["):
-            expected.append("}" if mark == "{" else "]")
+            opened.append((match.start(), "}" if mark == "{" else "]"))
         elif mark in ("}", "]"):
-            if expected.pop() != mark:
-                return -1
-            if not expected:
-                return match.end()
-    return -1
+            if opened[-1][1] != mark:
+                break
+            ends[opened.pop()[0]] = match.end()
+            if not opened:
+                break
+    ends.update((at, -1) for at, _ in opened)
+    return ends[start]

@@ -146,7 +146,7 @@ def _describe_call(outcome: ToolOutcome) -> str:
         return f"`{outcome.name}`, with the arguments that you changed,"
     try:
         values = json.loads(outcome.arguments).values()
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return f"`{outcome.name}`"
     arguments = QUOTED_REFERENCE.sub(r"\1", ", ".join(json.dumps(value, ensure_ascii=False) for value in values))
     return f"`{outcome.name}({shorten(arguments.replace('`', ''), MAX_ARGUMENT_CHARS)})`"

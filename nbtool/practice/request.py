@@ -140,7 +140,7 @@ def _schema(all_text: str) -> Mapping[str, Any] | None:
     _, mark, text = all_text.rpartition(ANSWER_SCHEMA_PROMPT)
     try:
         schema = json.JSONDecoder().raw_decode(text)[0] if mark else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return schema if isinstance(schema, dict) else None
 

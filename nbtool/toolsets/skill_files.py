@@ -45,7 +45,7 @@ MAX_COMPARED_BYTES = 16 * 1024 * 1024
 AGENTS_DESCRIPTION = "Instructions for work on the files of {where}."
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:\r?\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_FIELD = re.compile(r"^(name|description)[ \t]*:[ \t]*(.*(?:\r?\n(?:[ \t]+.*|[ \t]*$))*)", re.MULTILINE)
+_FIELD = re.compile(r"^(name|description)[ \t]*:[ \t]*+(.*+(?:\n(?:[ \t\r].*+|$))*+)", re.MULTILINE)
 _BLOCK = re.compile(r"[|>][+-]?\d?[ \t]*(?:#.*)?$")
 
 

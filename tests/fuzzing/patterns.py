@@ -15,6 +15,7 @@ from nbtool.wire.framing.provider_errors import MAX_CODE, MAX_MESSAGE
 from nbtool.wire.prompted.forms.literal_calls import MAX_START_CHARS
 from nbtool.wire.prompted.model_formats import MAX_END_CHARS
 from nbtool.wire.prompted.own_fence import MAX_DECORATION
+from nbtool.wire.providers.model_data import MAX_NAME
 
 SAMPLES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_WORD: "a"}
 
@@ -34,6 +35,7 @@ BOUNDED = {
     "nbtool.practice.plan.FAILURE_TEXT": 80,
     "nbtool.wire.endpoints.refused_fields._REFUSED_THINKING": MAX_CODE + MAX_MESSAGE + 100,
     "nbtool.wire.prompted.own_fence._DECORATION": MAX_DECORATION,
+    "nbtool.wire.providers.model_id._SNAPSHOT": MAX_NAME,
 }
 """Patterns that are used on so many characters alone."""
 

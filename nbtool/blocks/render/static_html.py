@@ -57,7 +57,7 @@ OUTCOME_ROWS, OUTCOME_LINES = 5, 6
 
 DRAWN_ELSEWHERE = "JupyterLab with nbtool draws this result."
 
-_NUMBER = re.compile(r"[-+]?(\d[\d_,]*\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?(?:\d[\d_,]*+(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?", re.IGNORECASE)
 _MISSING = frozenset({"", "nan", "NaN", "NaT", "None", "<NA>", "inf", "-inf"})
 """What stands for a number that is missing; the same as in ReferenceCard.tsx."""
 

@@ -42,7 +42,7 @@ MAX_LABEL_CHARS = 40
 VARYING = "…"
 """What stands in a message for a number or an id that differs among the failures of a kind."""
 
-_NUMBERED = re.compile(r"\S*\d\S*")
+_NUMBERED = re.compile(r"(?<!\S)[^\s\d]*+\d\S*+")
 """A word with a digit: a number, an id."""
 
 

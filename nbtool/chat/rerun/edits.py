@@ -33,7 +33,7 @@ def _arguments(call: Call, value: object) -> CallEdit:
         if not isinstance(value, Mapping):
             raise TypeError(f"{type(value).__name__} is not a mapping")
         value = json.loads(json.dumps(dict(value), allow_nan=False))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadUsage(f"The arguments of `{call.name}` have to be a mapping of JSON values ({error}).") from None
     return CallEdit(call.call_id, call.name, call.round, "arguments", call.arguments, value)
 

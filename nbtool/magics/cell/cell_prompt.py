@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace as Flags
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from nbtool.chat.chat import Chat
@@ -82,9 +82,7 @@ def trim(body: str) -> str:
 
     The first line keeps what the lines below it do not share: Python needs that of pasted code.
     """
-    lines = body.rstrip().split("\n")
-    while lines and not lines[0].strip():
-        del lines[0]
+    lines = list(dropwhile(lambda line: not line.strip(), body.rstrip().split("\n")))
     if not lines:
         return ""
     indents = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from nbtool.errors import BadUsage
@@ -64,6 +65,7 @@ def describe_unfilled(text: str, names: Mapping[str, Any]) -> str:
     return f"{shown} {verb} only text here: `--set fill_prompt=true` puts the values of the notebook in."
 
 
+@lru_cache(maxsize=256)  # a field that stands many times in a prompt is parsed once
 def _parse_field(field: str) -> tuple[ast.Expression, str, str] | None:
     """Return expression, conversion and format of a field with a name in it; None for any other text in braces."""
     for text, conversion, spec in _splits(field):

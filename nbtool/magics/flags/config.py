@@ -382,7 +382,7 @@ def _from_text(trait: Any, text: str) -> Any:
             raise ValueError(f"expected {expected}") from None
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -254,7 +254,7 @@ def _option(text: str) -> tuple[str, Any]:
     name, value = _setting(text)
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
 
 

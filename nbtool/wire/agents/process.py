@@ -96,7 +96,7 @@ def describe_end(report: bytes) -> str:
     try:
         end = json.loads(report)
         status, stderr = end["exit"], str(end["stderr"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         status, stderr = None, report.decode("utf-8", "replace")
     how = f" (exit status {status})" if isinstance(status, int) and status >= 0 else ""
     if isinstance(status, int) and status < 0:

@@ -25,7 +25,7 @@ def main(path: str) -> int:
         address = json.loads(Path(path).read_text(encoding="utf-8"))
         notebook = socket.create_connection(("127.0.0.1", int(address["port"])))
         notebook.sendall(f"{address['token']}\n".encode())
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         sys.stderr.write(f"The notebook cannot be reached ({type(error).__name__}).\n")
         return 1
     return pass_on(notebook)  # pragma: no cover - in a program of its own

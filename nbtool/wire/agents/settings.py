@@ -40,7 +40,7 @@ INHERITED_VARIABLES = (
 """The variables of the kernel that every agent gets, if they are set: no keys, and nothing that makes it run code."""
 
 _RUNS_CODE = re.compile(
-    r"(?:LD|DYLD|BASH_FUNC)_.*|PYTHON.*|NODE_(?:OPTIONS|PATH)|BASH_ENV|ENV|PERL5.*|RUBY.*|GCONV_PATH|.*JAVA.*OPTIONS"
+    r"(?:LD|DYLD|BASH_FUNC)_.*|PYTHON.*|NODE_(?:OPTIONS|PATH)|BASH_ENV|ENV|PERL5.*|RUBY.*|GCONV_PATH|(?:(?!JAVA).)*+JAVA.*OPTIONS"
     r"|PATH|HOME",
     re.IGNORECASE,
 )

@@ -75,7 +75,7 @@ class ConstrainedReply:
         try:
             call = json.loads(self.held)[self._word]
             name, arguments = call["name"], call["arguments"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return None
         return (name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
 

@@ -128,7 +128,7 @@ def _as_python(word: str, name: str, arguments: str) -> str:
     """Write a call as Python; one whose arguments Python cannot name in tags."""
     try:
         args = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         args = None
     if not isinstance(args, dict) or not all(key.isidentifier() for key in args):
         return _in_tags(word, name, arguments)

@@ -115,7 +115,7 @@ def _strict(text: str) -> Any:
     if _is_deep(text):
         return _INVALID
     try:
-        return json.loads(text, parse_constant=_reject_constant)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):
         return _INVALID
 
@@ -125,6 +125,9 @@ _INVALID = object()
 
 def _reject_constant(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant)
 
 
 def _is_deep(text: str) -> bool:
@@ -205,7 +208,7 @@ def _repair(text: str, repairs: list[str]) -> Any:
     text = _without_tuples(text, repairs)
     normalized = _normalize_tokens(text, repairs)
     try:
-        return json.loads(normalized, parse_constant=_reject_constant)
+        return _DECODER.decode(normalized)
     except (ValueError, RecursionError):
         return _repair_with_library(text, repairs)
 

@@ -8,6 +8,7 @@ import re
 from nbtool.errors import UnknownModel
 from nbtool.text import shorten
 from nbtool.wire.providers.catalog import BUILTIN, providers
+from nbtool.wire.providers.model_data import MAX_NAME
 from nbtool.wire.providers.provider import Provider
 
 _ALIASES = {
@@ -57,7 +58,7 @@ def is_same_model(asked: str, answered: str) -> bool:
 
 
 def _plain_name(name: str) -> str:
-    return _SNAPSHOT.sub("", name.strip().lower().rpartition("/")[2])
+    return _SNAPSHOT.sub("", name.strip().lower().rpartition("/")[2]) if len(name) <= MAX_NAME else name
 
 
 def _suggestion(model_id: str, name: str, catalog: dict[str, Provider]) -> str:

@@ -100,7 +100,7 @@ function PreviewRows({
 }
 
 /** A number as Python writes it; cells are at most 40 characters long. */
-const NUMBER = /^[-+]?(\d[\d_,]*\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+const NUMBER = /^[-+]?(\d[\d_,]*(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i;
 
 /** What stands for a number that is missing. */
 const MISSING: readonly string[] = ["", "nan", "NaN", "NaT", "None", "<NA>", "inf", "-inf"];

@@ -190,7 +190,7 @@ def parse_exit_report(stderr: TextIO) -> tuple[str, str]:
     try:
         end = json.loads(text)
         status, report_text, problem = end["exit"], str(end["stderr"]), str(end["problem"])
-    except (ValueError, KeyError, TypeError):  # the stdio process itself could not run
+    except (ValueError, KeyError, TypeError, RecursionError):  # the stdio process itself could not run
         status, report_text, problem = None, text, ""
     lines = [single_line(line) for line in report_text.splitlines() if line.strip()][-STDERR_LINES:]
     last = " / ".join(lines)[-MAX_STDERR_CHARS:]

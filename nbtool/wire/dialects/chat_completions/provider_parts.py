@@ -68,7 +68,7 @@ def _executed(tool: dict[str, Any]) -> ProviderCall:
     arguments = tool.get("arguments")
     try:
         values = json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
+    except (ValueError, RecursionError):
         values = None
     results = tool.get("search_results")
     links = tuple(map(_link, _objects(results.get("results")))) if isinstance(results, dict) else ()
