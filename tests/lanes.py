@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 MOST_CASES = 3
 """Cases of one test in the normal lane, unless it is marked `sampled` with a number."""
 
-NEVER_SAMPLED = ("every_case", "nightly", "weekly")
-"""Marks of tests whose cases all belong to one lane."""
+OTHER_LANES = ("nightly", "weekly")
+"""Marks of tests whose cases all belong to another lane than the normal one."""
 
 
 class Case(Protocol):
@@ -37,9 +37,16 @@ def find_rest(cases: Iterable[_Case], most: int = MOST_CASES) -> list[_Case]:
     """Return the cases beyond the sample of each test."""
     tables: dict[str, list[_Case]] = defaultdict(list)
     for case in cases:
-        if not any(case.get_closest_marker(name) for name in NEVER_SAMPLED):
+        if _is_sampled(case):
             tables[case.nodeid.partition("[")[0]].append(case)
     return [case for table in tables.values() for case in sorted(table, key=_digest)[_number(table[0], most) :]]
+
+
+def _is_sampled(case: Case) -> bool:
+    """A test that names its number of cases is sampled, also in a folder of which every case runs otherwise."""
+    if any(case.get_closest_marker(name) for name in OTHER_LANES):
+        return False
+    return bool(case.get_closest_marker("sampled") or not case.get_closest_marker("every_case"))
 
 
 def _number(case: Case, most: int) -> int:

@@ -47,6 +47,10 @@ def test_a_test_may_name_the_number_of_its_cases(number: int) -> None:
     assert len(find_rest(table("test_long", 100, pytest.mark.sampled(number)))) == 100 - number
 
 
+def test_a_test_that_names_a_number_is_sampled_in_a_folder_of_which_every_case_runs() -> None:
+    assert len(find_rest(table("test_long", 100, pytest.mark.every_case, pytest.mark.sampled(1)))) == 99
+
+
 def test_a_new_case_takes_the_place_of_one_other_at_most() -> None:
     known, grown = table("test_long", 100), table("test_long", 101)
 

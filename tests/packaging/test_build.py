@@ -56,6 +56,7 @@ def test_a_wheel_is_made_from_the_sdist_without_node(wheel: Path) -> None:
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"nbtool", "nbtool_chat"}
 
 
+@pytest.mark.sampled(0)
 def test_jupyterlab_finds_the_extension_where_the_wheel_puts_it(wheel: Path, tmp_path: Path) -> None:
     ZipFile(wheel).extractall(tmp_path)
     (shared,) = tmp_path.glob("*.data/data/share/jupyter")
