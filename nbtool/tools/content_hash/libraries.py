@@ -28,10 +28,21 @@ def hash_function_for(kind: type) -> HashFunction | None:
     return _hash_scalar if is_number else None
 
 
-def without_caches(value: Any, kinds: tuple[type, ...], state: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an object without those in which its library keeps what it has computed from others."""
-    if any(getattr(kind, "__module__", "").startswith("pandas.") for kind in kinds):
-        state = {name: attribute for name, attribute in state.items() if name != "_cache"}
+_BOOKKEEPING = {
+    "pandas.": {"_cache"},
+    "threading": {"_waiters"},
+    "asyncio.": {"_waiters", "_getters", "_putters", "_loop"},
+}
+"""Attributes that a library changes while its object stays as it is, by the beginning of its modules' names."""
+
+
+def without_bookkeeping(value: Any, kinds: tuple[type, ...], state: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an object without those that its library changes while the object stays as it is."""
+    modules = [str(getattr(kind, "__module__", "")) for kind in kinds]
+    left_out = set[str]().union(
+        *(names for module, names in _BOOKKEEPING.items() if any(own.startswith(module) for own in modules))
+    )
+    state = {name: attribute for name, attribute in state.items() if name not in left_out} if left_out else state
     masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     if any(kind is masked for kind in kinds) and state.get("_fill_value") is None:
         numpy = sys.modules["numpy"]

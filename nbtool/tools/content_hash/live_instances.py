@@ -12,7 +12,7 @@ from typing import Any
 from nbtool.tools.content_hash.builtins import hash_column, hash_value
 from nbtool.tools.content_hash.code_names import passes_object
 from nbtool.tools.content_hash.fields import class_name, instance_dict, mro, namespace, short_name
-from nbtool.tools.content_hash.libraries import without_caches
+from nbtool.tools.content_hash.libraries import without_bookkeeping
 from nbtool.tools.content_hash.live_code import can_run, hash_live_class
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.module_origin import is_user_module
@@ -50,7 +50,7 @@ def hash_instance(value: Any, hasher: LiveHasher) -> None:
         hash_base(value, hasher)
     counted = _counted_names(value, ancestors, hasher)
     _hash_slots(value, [slot for slot in slots if counted is None or slot[1] in counted], hasher)
-    own_state = without_caches(value, ancestors, instance_dict(value))
+    own_state = without_bookkeeping(value, ancestors, instance_dict(value))
     if counted is None:
         hash_value(own_state, hasher)
         return

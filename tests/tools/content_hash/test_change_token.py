@@ -9,6 +9,7 @@ import gc
 import io
 import itertools
 import logging
+import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -345,3 +346,34 @@ def test_of_a_class_that_code_passes_on_everything_counts(code: str) -> None:
 def test_of_an_object_whose_attributes_are_all_that_code_uses_only_these_count(code: str) -> None:
     assert not is_noticed("account.fee", code, of_object="self.name", of_class="cls.name")
     assert not is_noticed("Account.rate", code, of_object="self.name", of_class="cls.name")
+
+
+async def _waiting(thing: Any) -> tuple[ChangeToken, ChangeToken, ChangeToken]:
+    """Return the tokens of a tool that uses an object: at first, while somebody waits for that, and once it is set."""
+    tool = notebook("async def act(): return thing", thing=thing)["act"]
+    before = tool_change_token(tool)
+    wait = {asyncio.Event: "wait", threading.Event: "wait"}.get(type(thing), "get")
+    run = getattr(thing, wait)
+    task = asyncio.ensure_future(run() if isinstance(thing, asyncio.Event | asyncio.Queue) else asyncio.to_thread(run))
+    while not (getattr(thing, "_waiters", ()) or getattr(thing, "_getters", ()) or _threads_at(thing)):
+        await asyncio.sleep(0)
+    waited = tool_change_token(tool)
+    thing.set() if wait == "wait" else thing.put_nowait(1)
+    changed = tool_change_token(tool)
+    await task
+    return before, waited, changed
+
+
+def _threads_at(thing: Any) -> object:
+    return getattr(getattr(thing, "_cond", getattr(thing, "not_empty", None)), "_waiters", ())
+
+
+@pytest.mark.parametrize("kind", [asyncio.Event, asyncio.Queue, threading.Event, queue.Queue])
+def test_who_waits_for_an_object_is_no_change_of_it(kind: type) -> None:
+    async def tokens() -> tuple[ChangeToken, ChangeToken, ChangeToken]:
+        return await _waiting(kind())
+
+    before, waited, changed = asyncio.run(tokens())
+
+    assert waited == before
+    assert changed != before
