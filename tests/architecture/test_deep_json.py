@@ -43,7 +43,8 @@ def forgetful(source: str) -> Iterator[int]:
         if isinstance(node, ast.Try):
             caught = {name for handler in node.handlers if handler.type for name in names(handler.type)}
             if caught & {"ValueError", "JSONDecodeError"} and not caught & CATCHES_BOTH:
-                yield from (call.lineno for statement in node.body for call in ast.walk(statement) if reads_json(call))
+                parts = (part for statement in node.body for part in ast.walk(statement))
+                yield from (part.lineno for part in parts if isinstance(part, ast.Call) and reads_json(part))
 
 
 def names(types: ast.expr) -> set[str]:
@@ -51,7 +52,7 @@ def names(types: ast.expr) -> set[str]:
     return found | {node.attr for node in ast.walk(types) if isinstance(node, ast.Attribute)}
 
 
-def reads_json(node: ast.AST) -> bool:
+def reads_json(node: ast.Call) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="json"), attr="loads")):
             return True
