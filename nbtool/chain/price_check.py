@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nbtool.chain.limits import Limits
 from nbtool.errors import BadUsage
+from nbtool.wire.base import FREE
 from nbtool.wire.base import REPORTS_COST as REPORTS_COST
 
 
@@ -13,9 +14,9 @@ def require_known_cost(
     """Reject a budget in US dollars that cannot be measured.
 
     Raises:
-        BadUsage: the provider does not report the cost of a reply, and the price of the model is unknown.
+        BadUsage: the provider charges, does not report the cost of a reply, and the price of the model is unknown.
     """
-    if limits.cost is None or is_priced or REPORTS_COST in abilities:
+    if limits.cost is None or is_priced or abilities & {REPORTS_COST, FREE}:
         return
     example = price_example(model_id(provider, model), limits.cost)
     raise BadUsage(

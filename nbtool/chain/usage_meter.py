@@ -53,7 +53,8 @@ class Meter:
 
     `price_of` computes the cost of a reply in US dollars if the provider does not report it; a plugin may set it.
     `estimate_of` estimates the cost of a request, if the price of the model is known. `listed_price_of` computes the
-    cost of a reply from the price lists of its host alone, which no setting of the user changes.
+    cost of a reply from the price lists of its host alone, which no setting of the user changes. A reply of unknown
+    cost costs nothing if the provider `is_free`.
     """
 
     limits: Limits
@@ -62,6 +63,7 @@ class Meter:
     usage: Usage = field(default_factory=Usage)
     started: float = field(default_factory=monotonic)
     unpriced: int = 0
+    is_free: bool = False
     price_of: Callable[[Usage], float] | None = None
     estimate_of: Callable[[Usage], float] | None = None
     listed_price_of: Callable[[Usage], float | None] | None = None
@@ -110,7 +112,7 @@ class Meter:
             usage = replace(usage, cost=self.price_of(usage), is_cost_estimated=True, is_cost_unknown=False)
         self.replies.append(CountedReply(reported, usage))
         self.usage += usage
-        self.unpriced += usage.cost is None
+        self.unpriced += usage.cost is None and not self.is_free
         return usage
 
     @property

@@ -266,7 +266,8 @@ class Budget:
         """Return the cost of a reply: the reported one, else by the prices of this budget, else as the meter has it."""
         given = given_cost_function(self.prices, turn.model, turn.provider)
         is_reported = reply.reported.cost is not None and not reply.reported.is_cost_estimated
-        return reply.priced.cost if is_reported or given is None else given(reply.reported)
+        cost = reply.priced.cost if is_reported or given is None else given(reply.reported)
+        return 0.0 if cost is None and turn.meter.is_free else cost
 
     def _raise_limit(self) -> None:
         """Allow the same amount again, from the current totals."""

@@ -19,6 +19,9 @@ from nbtool.messages import Message
 REPORTS_COST = "reports_cost"
 """The ability of a provider whose replies report their cost in US dollars."""
 
+FREE = "free"
+"""The ability of a provider whose requests cost nothing."""
+
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolSpec:

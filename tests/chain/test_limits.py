@@ -141,6 +141,12 @@ def test_a_reply_that_does_not_say_its_cost_ends_a_turn_with_a_budget_of_dollars
     assert "did not report its cost" in str(ran.outcome.error)
 
 
+def test_a_server_that_charges_nothing_keeps_within_any_budget_of_dollars() -> None:
+    ran = run([costly(60), "Done."], Answering(), limits=Limits(cost=0.0001), abilities=["free"])
+
+    assert (ran.outcome.text, ran.outcome.status, ran.turn.meter.unpriced) == ("Done.", "completed", 0)
+
+
 def test_a_computed_cost_replaces_none_and_an_estimate_and_no_reported_one() -> None:
     meter = Meter(Limits(), price_of=lambda usage: usage.input_tokens / 100)
     unknown = meter.add(Usage(3, 0, is_cost_unknown=True))

@@ -120,6 +120,17 @@ def test_dollars_for_a_model_of_unknown_price_are_refused_before_anything_is_sen
     assert "the price of scripted is unknown. Nothing was sent." in str(turn.error)
 
 
+def test_the_practice_model_charges_nothing_so_dollars_for_it_need_no_price() -> None:
+    budget = Budget(usd=0.01)
+    chat = Chat("practice:fast", plugins=[budget])
+    turns = [chat.send("Hello.", settings=TurnSettings(limits=Limits(cost=0.01))) for _ in range(2)]
+    batch = chat.map(["Hello."], usd=0.01, progress=False)
+
+    assert [(turn.status, turn.cost) for turn in turns] == [("completed", None)] * 2
+    assert budget.cost == 0.0
+    assert [answer.error for answer in batch.answers] == [None]
+
+
 @pytest.mark.parametrize(("budget", "said"), [(Budget(usd=1), reply("One.", 5)), (Budget(tokens=9), ["One."])])
 def test_a_reply_whose_cost_is_unknown_is_asked_about(budget: Budget, said: list[Any]) -> None:
     with ScriptedWire([said], abilities=["reports_cost"]) as wire:
