@@ -80,13 +80,13 @@ class _Outcome:
 
 
 class _Nobody:
-    """Decides what a reviewer hands on where nobody else is asked: it denies, and says why."""
+    """Decides what a reviewer hands on where nobody else is asked: it denies."""
 
     name = BY_NOBODY
 
     def ask(self, question: Question) -> Decision:
         """Deny a question."""
-        return question.denial(NOBODY, fix=" ".join((*question.notes[-1:], NOBODY_FIX)))  # the model reads no fix
+        return question.denial(NOBODY, fix=NOBODY_FIX)
 
 
 @check_arguments

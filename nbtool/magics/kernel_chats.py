@@ -148,22 +148,17 @@ class KernelChats:
             return
         flags.begins_chat = self._begins_chat(flags)
         flags.chat = flags.chat or self.current
-        former = self.chats.get(flags.chat)
-        if not former and flags.chat != DEFAULT_CHAT and self.notebook_chat(flags.chat) is None:
+        former = self.notebook_chat(flags.chat) or self.chats.get(flags.chat)
+        if not former and flags.chat != DEFAULT_CHAT:
             print(f"New chat {flags.chat!r}.")  # noqa: T201 - a notice for the person
-        if flags.new and self.notebook_chat(flags.chat):
-            raise BadUsage(
-                f"{flags.chat} is a chat of the notebook, so a new one is not started in its place.",
-                fix=f"`{flags.chat}.new()` starts a new branch, or make another `Chat`.",
-            )
-        if flags.new and former:
-            former.check_idle()
-            del self.chats[flags.chat]
+        line = former.tree.active_path if former and flags.new else ()
+        if former and line:
+            former.new()
         try:
             self._run(flags, body, settings)
         except NbtoolError:  # refused before anything was sent
-            if flags.new and former:
-                self.chats[flags.chat] = former
+            if former and line:
+                former.branch(line[-1].turn)
             raise
 
     def _begins_chat(self, flags: Flags) -> bool:

@@ -94,6 +94,8 @@ def test_without_others_it_is_denied_as_nobodys_decision() -> None:
 
     assert (ran, decided(turn)) == ([], [("denied", "nobody")])
     assert turn.calls[0].is_undecided
+    assert "It pays." in turn.calls[0].reason
+    assert "It pays." not in turn.calls[0].shown
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_tab_says_the_kind_and_one_line_of_help(shell: Any, kinds: Any) -> None:
     shell.run_cell("from nbtool import Toolset\nnumbers = Toolset('numbers', [double])\nfrom datetime import date")
     shell.run_cell("%%chat -q -m practice:fast -c weather\nHow warm is it?\nIn Rome.")
 
-    assert kinds("%%chat --new") == {"--new": "flag: start a new conversation"}
+    assert kinds("%%chat --new") == {"--new": "flag: start a new conversation in this chat"}
     assert kinds("%%chat -t dou") == {"double": "function: Twice a number."}
     assert kinds("%%chat -t numbers.") == {"numbers.double": "tool: Twice a number."}
     assert kinds("%%chat -t numb") == {"numbers": "toolset"}
@@ -303,9 +303,10 @@ def test_tab_after_open_offers_the_chats_of_the_journal_and_files_only_where_non
 def test_tab_after_open_names_the_notebook_of_other_chats_and_not_their_prompts(
     shell: Any, kinds: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for path in ("/far/away/other.ipynb", "/here/mine.ipynb"):
+    for name, path in (("other", "/far/away/other.ipynb"), ("mine", "/here/mine.ipynb")):
         monkeypatch.setenv("JPY_SESSION_NAME", path)
         journal.cache_clear()
-        shell.run_cell("%%chat -q --new -m practice:fast\nA badger")
+        shell.run_cell(f"%%chat -q -c {name} -m practice:fast\nA badger")
 
-    assert sorted(kinds("%chat open ").values()) == ["chat: A badger", "chat: other.ipynb"]
+    of_journal = {name: kind for name, kind in kinds("%chat open ").items() if name.startswith("chat_")}
+    assert sorted(of_journal.values()) == ["chat: A badger", "chat: other.ipynb"]

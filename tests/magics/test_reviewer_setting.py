@@ -47,6 +47,7 @@ def test_the_calls_of_a_cell_are_reviewed_by_the_model_of_the_settings(shell: An
 
     assert turn.calls[0].status == status
     assert (("approved", "reviewer") in decisions(turn)) is (status == "ok")
+    assert "It pays 3." in turn.calls[0].decisions[0].reason
 
 
 def test_a_reviewer_without_rules_is_refused_before_anything_is_sent(shell: Any) -> None:

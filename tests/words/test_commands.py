@@ -169,7 +169,7 @@ def test_turns_that_fail(page: Page, snapshot: SnapshotAssertion, monkeypatch: p
         "%%chat --new -m practice:fast -t rows -v frame\nUse &`rows` with $`frame`.",
         "%%chat -t rows, which nobody can approve",
     )
-    page.run("%%chat --new --dry-run\nHello", "%%chat --dry-run")
+    page.run("%%chat -c plain --dry-run\nHello", "%%chat --dry-run")
     page.run(
         "%%chat --new --budget $1 --dry-run -m openai:a-model-of-ours\nHello",
         "%%chat --budget $1 -m openai:a-model-of-ours",

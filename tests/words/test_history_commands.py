@@ -86,10 +86,10 @@ def test_list_search_and_frame(page: Page, snapshot: SnapshotAssertion) -> None:
 def test_other_notebooks(
     page: Page, snapshot: SnapshotAssertion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("other.ipynb", "near.ipynb"):
-        monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / name))
+    for name in ("other", "near"):
+        monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / f"{name}.ipynb"))
         journal.cache_clear()
-        ask(page, f"A marmot of {name}", "--new")
+        ask(page, f"A marmot of {name}.ipynb", f"-c {name}")
     for line in (
         "history list",
         "history list --all",
@@ -134,8 +134,8 @@ def test_open(page: Page, snapshot: SnapshotAssertion, tmp_path: Path) -> None:
     page.shell.run_cell("df = 1")
     ask(page, "What is in $`df`?")
     first = chat_id(page)
-    page.run_unseen("%chat new")
-    ask(page, "Another conversation", "--new")
+    restart(page)
+    ask(page, "Another conversation")
     page.run(f"%chat open {first}", "%chat open CHAT")
     page.run(f"%chat -c side open {first}", "%chat -c side open CHAT")
     page.run("%chat export json chat.json")

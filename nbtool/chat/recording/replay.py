@@ -2,7 +2,8 @@
 
 Calls are replayed from the record. Only a call whose result is an object, which later cells may need, runs again:
 without approval if its tool needs none, and its result is released if it is unchanged; otherwise the user is asked for
-approval. If such a call does not run again, or its result differs, the turn reports it and continues.
+approval. If such a call does not run again, or its result differs, the turn reports it and continues; one that is
+denied then, or whose result is withheld, has that outcome.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from nbtool.messages import Media, Message, ToolCall, Usage
 from nbtool.tools.approval import BY_NOBODY, Approver, Question, Released
 from nbtool.tools.calls.approval_request import deny_without_approver
 from nbtool.tools.calls.call_run import run_call
+from nbtool.tools.calls.repeats import DECIDED
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.site_rules import asks_person
 from nbtool.tools.tool import Tool
@@ -46,7 +48,9 @@ from nbtool.turn_state import Call, TurnState
 REPLAYED_FROM = "Replayed from {date}: no request was sent."
 KEPT_FROM = "Kept answer of {date}: no request was sent. Run the cell again to ask the model."
 RESULT_CHANGED = "`{name}` ran again and its result differs from the recorded one; the reply is from {date}."
-NO_RERUN = "`{name}` did not run again ({why}); its text is recorded, but $VAR_REF{{{{{reference}}}}} does not exist."
+NO_RERUN = (
+    "`{name}` did not run again ({why}); the reply is as recorded, but $VAR_REF{{{{{reference}}}}} does not exist."
+)
 UNAPPROVED = "`{name}` has to run again for its result, and did not: {why}"
 NO_TOOL = "the tool does not exist"
 NOT_REPLAYED = "The replay ended before the outcome of this call."
@@ -184,6 +188,8 @@ class Replay:
                 await self.emit(unrun)
                 raise NotRecorded(UNAPPROVED.format(name=ready.name, why=reason))
             await self._notice(NO_RERUN.format(name=ready.name, why=reason, reference=finished.reference))
+            if rerun and rerun.status in DECIDED and not rerun.is_undecided:  # what somebody decides now counts
+                finished = replace(rerun.finished(), reference="")
         elif record := self.turn.state.call(ready.call_id):
             record.result, record.arguments_reference = rerun.result, rerun.arguments_reference
             self.runtime.variables.count(record, finished.reference)
@@ -253,13 +259,9 @@ class _RecordedApprover:
     @property
     def name(self) -> str:
         """Who decided last."""
-        return (
-            "recording"
-            if self._has_released
-            else BY_NOBODY
-            if self._other is None
-            else str(getattr(self._other, "name", "approver"))
-        )
+        if self._has_released:
+            return "recording"
+        return BY_NOBODY if self._other is None else str(getattr(self._other, "name", "approver"))
 
     @property
     def asks_person(self) -> bool:

@@ -157,7 +157,7 @@ def _add_chat(parser: Parser) -> None:
         type=_chat_name,
         help="conversation to use, or a `Chat` of the notebook (default: main, or `%%chat open`)",
     )
-    add("--new", action="store_true", help="start a new conversation")
+    add("--new", action="store_true", help="start a new conversation in this chat")
 
 
 def _add_context(parser: Parser) -> None:

@@ -82,9 +82,10 @@ async def find_decision(
 
     It fails closed: without an approver, or if the approver raises or returns an invalid value, the decision is a
     denial with a reason. An approver whose `uses_remembered` is False decides every question itself. One that has a
-    `reviewer` is asked what that one hands on. The question and its decision are written to the journal before anything
-    runs.
+    `reviewer` is asked what that one hands on; if nobody can be, the person reads why it was. The question and its
+    decision are written to the journal before anything runs.
     """
+    handed_on = ""
     is_edited = question.again is not None and question.again.reason == "invalid"  # the person wants other arguments
     uses_remembered = not (is_edited or must_ask) and getattr(approver, "uses_remembered", True)
     if uses_remembered and approvals.remembered_approvals.find(question):
@@ -96,17 +97,22 @@ async def find_decision(
             review: Review = await reviewer.review(question.copy())
             if review.is_approval:
                 return Resolution(Approved(reason=review.reason), BY_REVIEWER)
-            question = replace(question, notes=(*question.notes, review.reason))
+            handed_on = review.reason
+            question = replace(question, notes=(*question.notes, handed_on))
     pending = approvals.add(question, uses_remembered=uses_remembered)
     try:
         await emit(question.as_event())
         approver_task = asyncio.create_task(_ask_approver(question, approvals, approver, caller_thread, emit))
         try:
-            return await pending
+            resolution = await pending
         finally:
             approver_task.cancel()
     finally:
         approvals.withdraw(question.digest)
+    decision = resolution.decision
+    if not handed_on or resolution.by != BY_NOBODY or not isinstance(decision, Denied):
+        return resolution
+    return replace(resolution, decision=replace(decision, fix=f"{handed_on} {decision.fix}"))  # the model reads no fix
 
 
 def can_be_reviewed(question: Question) -> bool:

@@ -23,6 +23,8 @@ AUTH_REQUIRED = -32000
 
 CANCEL_REQUEST = "$/cancel_request"
 
+END_FIX = "Run the cell again, which starts it anew; if it ends each time, run `{command}` in a terminal to see why."
+
 MAX_STRAY = 1_000
 """Maximum number of lines of an agent that are no messages; then it is ended."""
 
@@ -55,10 +57,11 @@ class AgentConnection:
     """The connection with a running agent, on nbtool's loop.
 
     Each request of the agent is answered exactly once: what is answered a second time, or was cancelled, is dropped.
+    `command` is what a person runs to see why the agent ends by itself.
     """
 
-    def __init__(self, label: str, process: AgentProcess, receiver: Receiver) -> None:
-        self._label, self._process, self._receiver = label, process, receiver
+    def __init__(self, label: str, process: AgentProcess, receiver: Receiver, command: str = "") -> None:
+        self._label, self._process, self._receiver, self._command = label, process, receiver, command
         self._last_id = 0
         self._waiting: dict[int, asyncio.Future[Json]] = {}
         self._open_requests: set[RequestId] = set()
@@ -122,7 +125,8 @@ class AgentConnection:
             self._fail(InvalidReply(f"{self._label} cannot be read ({type(error).__name__})."))
             return
         how = await self._process.end()
-        self._fail(ConnectionFailed(f"{self._label} has ended{how}.".replace("..", ".")))
+        fix = END_FIX.format(command=self._command) if self._command else ""
+        self._fail(ConnectionFailed(f"{self._label} has ended{how}.".replace("..", "."), fix=fix))
 
     def _handle(self, line: bytes) -> None:
         message = parse(line)

@@ -17,6 +17,7 @@ from nbtool.errors import AgentStopped, AuthenticationFailed, BadUsage, InvalidR
 from nbtool.events import Delta
 from nbtool.ids import new_id
 from nbtool.messages import ToolResult
+from nbtool.settings import display_path
 from nbtool.text import count_of
 from nbtool.wire.agents.connection import AUTH_REQUIRED, METHOD_NOT_FOUND, AgentConnection, AgentError, Json, RequestId
 from nbtool.wire.agents.limits import AgentLimits
@@ -238,7 +239,8 @@ class AgentSession:
     async def _start(self, command: AgentCommand, session_id: str) -> None:
         server = await self.relay.start()
         self._process = await AgentProcess.start(command, self._folder)
-        self._connection = AgentConnection(self.profile.label, self._process, self)
+        program = display_path(Path(command.command)) + (" …" if command.args else "")  # arguments may be secret
+        self._connection = AgentConnection(self.profile.label, self._process, self, program)
         self.abilities = AgentAbilities.read(await self._request("initialize", initialize_params()))
         if self.abilities.protocol != PROTOCOL_VERSION:
             raise InvalidReply(

@@ -45,12 +45,15 @@ def test_a_call_that_asks_is_asked_about_again_before_it_runs_again(path: Path) 
     assert [event.kind for event in turn.log].count("call_asked") == 1
 
 
-def test_where_it_is_denied_the_turn_is_replayed_and_the_object_is_missing(path: Path) -> None:
+@pytest.mark.parametrize("replies", [(), LOADING])
+def test_where_it_is_denied_the_turn_is_replayed_and_the_object_is_missing(path: Path, replies: Any) -> None:
     turn_with(path, loader_for(), [Approved()])
 
-    turn, fresh = turn_with(path, loader_for(), [Denied("not now")], ())
+    turn, fresh = turn_with(path, loader_for(), [Denied("not now")], replies)
 
-    assert (turn.status, turn.text, turn.calls[0].status, turn.calls[0].result) == ("completed", "Done.", "ok", None)
+    denied = turn.calls[0]
+    assert (turn.status, turn.text, denied.status, denied.result) == ("completed", "Done.", "denied", None)
+    assert "2 rows" not in denied.shown
     assert all(part in notices(turn)[-1] for part in ("`load`", "(not now)"))
     assert not any(entry.name == "load_1_result" for entry in fresh.variables.list_entries())
 

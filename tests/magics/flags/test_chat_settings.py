@@ -156,11 +156,35 @@ def test_a_chat_that_is_not_there_is_not_opened(shell: Any) -> None:
     assert chats(shell).current == "main"
 
 
-def test_new_does_not_replace_a_chat_of_the_notebook(shell: Any, server: ChaosServer) -> None:
-    shell.user_ns["mine"] = Chat("m", base_url=server.url)
+@pytest.mark.parametrize("of_notebook", [True, False])
+def test_new_begins_a_line_without_history_and_keeps_the_tools_and_the_former_line(
+    shell: Any, server: ChaosServer, *, of_notebook: bool
+) -> None:
+    if of_notebook:
+        shell.user_ns["mine"] = Chat("m", base_url=server.url)
+    else:
+        configure(shell, server)
+    shell.run_cell("def look() -> int:\n    'Look.'\n    return 1")
+    cell(shell, "-c mine -t look")
+    cell(shell, "-c mine --new")
 
-    with pytest.raises(UsageError, match="is a chat of the notebook"):
-        cell(shell, "-c mine --new")
+    first, second = (request.json for request in server.requests[-2:])
+    assert len(first["messages"]) == len(second["messages"])
+    assert "look" in [tool["function"]["name"] for tool in second["tools"]]
+    assert len(chats(shell).chat("mine").tree.roots) == 2
+
+
+def test_a_new_conversation_that_is_refused_leaves_the_former_one(shell: Any, server: ChaosServer) -> None:
+    mine = shell.user_ns["mine"] = Chat("m", base_url=server.url)
+    mine.send("Hi")
+    cell(shell, "-c mine --new")
+    assert len(mine.tree.active_path) == 1
+
+    with pytest.raises(UsageError, match="nobody"):
+        cell(shell, "-c mine --new -t nobody")
+    cell(shell, "-c mine")
+
+    assert len(mine.tree.active_path) == 2
 
 
 # --- settings --------------------------------------------------------------------------------------------------

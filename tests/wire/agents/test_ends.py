@@ -14,6 +14,7 @@ from nbtool.chat.agent_turns import agent_of, use_agent
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.events import CallAsked, TextDelta
+from nbtool.settings import display_path
 from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import Question, Undecided
 from nbtool.wire.agents.limits import AgentLimits
@@ -67,9 +68,14 @@ def test_an_agent_that_does_not_open_a_session_ends_the_turn(
 ) -> None:
     agent = make_agent([{"say": "Hello."}], **script)
 
-    assert end_of(chat.start("Go.")) == ("error", error)
+    turn = chat.start("Go.")
+
+    assert end_of(turn) == ("error", error)
     assert agent.prompts() == []
     assert session_of(chat) is None
+    assert (error != "ConnectionFailed") or f"`{display_path(Path(sys.executable))} …`" in getattr(
+        turn.error, "fix", ""
+    )
     (pid,) = agent.all_of("started")[:1]
     assert not is_alive(pid)
 

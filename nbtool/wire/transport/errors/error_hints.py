@@ -78,7 +78,8 @@ def context_hint(prompt: Prompt) -> str:
     listing = ", ".join(f"{label} ({_format_size(size)})" for size, label in parts[:MAX_NAMED] if size)
     return (
         f"Largest parts of this request: {listing}. Pass large values by reference, remove tools (`-t !NAME`), hide "
-        "old turns (in Python `chat.hide(TURN)`), start a new chat (`--new`), or choose a model with a larger context."
+        "old turns (in Python `chat.hide(TURN)`), start a new conversation (`--new`), or choose a model with a larger "
+        "context."
     )
 
 

@@ -47,8 +47,8 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     shell.run_cell("%%chat -q -m practice:fast\nWhat is in $`df`?")
     shell.run_cell("%%chat -q -m practice:fast\nAnd the second")
     has_started = chat_id(shell, capsys)
-    run_command(shell, "new", capsys)
-    shell.run_cell("%%chat -q --new -m practice:fast\nAnother conversation")
+    shell.run_line_magic("reload_ext", "nbtool")
+    shell.run_cell("%%chat -q -m practice:fast\nAnother conversation")
 
     another = chat_id(shell, capsys)
     opened = run_command(shell, f"open {has_started[:12]}", capsys)
@@ -184,7 +184,7 @@ def test_other_notebooks_are_named_without_folders_and_their_prompts_are_reporte
     for path, prompt in ((tmp_path / "sub" / "near.ipynb", "A marmot"), (Path("/far/away/other.ipynb"), "A badger")):
         monkeypatch.setenv("JPY_SESSION_NAME", str(path))
         journal.cache_clear()
-        shell.run_cell(f"%%chat -q --new -m practice:fast\n{prompt}")
+        shell.run_cell(f"%%chat -q -c {path.stem} -m practice:fast\n{prompt}")
     monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "sub" / "near.ipynb"))
     journal.cache_clear()
 
@@ -228,11 +228,12 @@ def test_hits_of_a_search_name_the_notebook_and_a_chat_by_its_id_only_where_it_h
     shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for path in (str(tmp_path / "sub" / "near.ipynb"), "/far/away/other.ipynb", ""):
+    paths = {"near": str(tmp_path / "sub" / "near.ipynb"), "other": "/far/away/other.ipynb", "without": ""}
+    for name, path in paths.items():
         monkeypatch.setenv("JPY_SESSION_NAME", path)
         journal.cache_clear()
-        shell.run_cell("%%chat -q --new -m practice:fast\nA wolverine")
-    without = short_id(shell.magics_manager.registry["ChatMagics"].chats["main"].chat_id)
+        shell.run_cell(f"%%chat -q -c {name} -m practice:fast\nA wolverine")
+    without = short_id(shell.magics_manager.registry["ChatMagics"].chats["without"].chat_id)
 
     found = run_command(shell, "history search wolverine", capsys)
 
