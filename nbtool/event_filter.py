@@ -81,7 +81,7 @@ class EventFilter:
             self._inside[event.call_id] = event.inside
         if isinstance(event, CallStarted) and event.guarded:
             self._guarded.add(event.call_id)
-        if self.is_inside_guarded(call_id):
+        if self._inside and self.is_inside_guarded(call_id):
             return _outline(event)
         match event:
             case CallProgress():

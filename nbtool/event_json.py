@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from math import isinf
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,14 +43,12 @@ def event_data(event: Event) -> dict[str, Any]:
     """Return an event as plain data, of which `dump_data` makes the same JSON; it shares the event's texts."""
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only where history is written
 
-    def convert(value: object) -> dict[str, Any]:
-        data: dict[str, Any] = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name)
-        return data
-
+    convert = partial(to_jsonable_python, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name)
     try:
-        return convert(event)
+        data: dict[str, Any] = convert(event)
     except UnicodeEncodeError:  # lone surrogates in a key
-        return convert(map_text(asdict(event), clean_text, keys=lambda key: clean_text(str(key))))
+        data = convert(map_text(asdict(event), clean_text, keys=lambda key: clean_text(str(key))))
+    return data
 
 
 def dump_data(data: dict[str, Any]) -> str:

@@ -88,7 +88,9 @@ class EventSink:
         elif kind in DELTAS:
             return self._emit_delta(event)
         else:
-            self._defer(event)
+            self._deferred.append(event)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(MAX_DEFER_SECONDS, self._flush)
         return self._done
 
     async def _emit_delta(self, delta: Event) -> None:
@@ -98,11 +100,6 @@ class EventSink:
         if isinstance(delta, TextDelta | ThinkingDelta) and self._writer.buffer(delta):
             await self._writer.write()
         self._dispatch(delta)
-
-    def _defer(self, event: Event) -> None:
-        self._deferred.append(event)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(MAX_DEFER_SECONDS, self._flush)
 
     def _flush(self, *events: Event) -> asyncio.Future[None]:
         """Start to write the deferred events and these, in order of arrival.

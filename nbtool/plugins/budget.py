@@ -37,11 +37,6 @@ MILLION = 1_000_000
 CHARS_PER_TOKEN = 3
 """Characters for which a request is assumed to use a token: few, so that the estimate is rather too high."""
 
-PRICES_FIX = (
-    "Prices are US dollars per million tokens: `from nbtool.plugins import Price` and "
-    "`prices={'openai:gpt-5-mini': Price(input=0.25, output=2.00)}`."
-)
-
 SMALL_COST = 0.001
 """Dollars below which a cost is shown by its first two digits that are not 0, and not by four decimals."""
 

@@ -131,7 +131,7 @@ class SitePolicy:
     @property
     def values_may_leave(self) -> bool:
         """Whether values may be sent, and not only names, types and shapes; not if a policy cannot be read."""
-        return not self.problem and all(file.rules.values.may_leave for file in self.files)
+        return not (self.problem or (self.files and any(not file.rules.values.may_leave for file in self.files)))
 
     def check_values(self, what: str, fix: str = BY_REFERENCE) -> None:
         """Check that values may be sent. Raises as `check_model_url`.

@@ -161,17 +161,21 @@ class Toolset:
         Raises:
             UnknownTool: no enabled tool has this name; the message lists existing names.
         """
-        if (tool := find_tool(self, name)) is None:
+        tool = self._find(name) if type(self) is Toolset else find_tool(self, name)
+        if tool is None:
             raise unknown_tool(name, self.tools())
         return tool
 
     def find(self, name: str) -> Tool | None:
         """Return the enabled tool with this name, without a look at the others of this set; None if there is none."""
+        return self._find(name)
+
+    def _find(self, name: str) -> Tool | None:
         if name in self._disabled:
             return None
         found = self._own_tools.get(name)
         for source in self._sources:
-            tool = find_tool(source, name)
+            tool = source._find(name) if type(source) is Toolset else find_tool(source, name)
             if found and tool and not _is_same(found, tool):
                 raise _collision(found, tool, self.name)
             found = found or tool

@@ -263,7 +263,8 @@ class Store:
                 (row.at, row.chat_id, row.turn_id, row.kind, body),
             )
             seq = inserted.lastrowid or 0
-            save(connection, seq, contents)
+            if contents:
+                save(connection, seq, contents)
             note_event(connection, row, seq)
 
     def _open(self) -> JournalConnection:

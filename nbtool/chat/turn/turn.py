@@ -374,18 +374,8 @@ class Turn(CheckedAttributes):
         if type(event) in DELTAS:
             self._current_deltas.append(event)
         else:
-            self._record(event)
-        for listener in tuple(self._listeners):
-            try:
-                listener(event)
-            except BaseException as error:  # noqa: BLE001 - a listener must not stop a turn or nbtool's thread
-                self._listeners.remove(listener)
-                name = getattr(listener, "__qualname__", repr(listener))
-                report_warning(f"The listener {name} was removed: {type(error).__name__}: {error}")
-
-    def _record(self, event: Event) -> None:
-        self.event_times.append(time.time())
-        self.log.append(event)
+            self.event_times.append(time.time())
+            self.log.append(event)
         match event:
             case TurnStarted():
                 self.model = event.model
@@ -395,6 +385,13 @@ class Turn(CheckedAttributes):
                 _resolve(self._idle, self)
             case ReplyFinished():
                 self._current_deltas.clear()
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except BaseException as error:  # noqa: BLE001 - a listener must not stop a turn or nbtool's thread
+                self._listeners.remove(listener)
+                name = getattr(listener, "__qualname__", repr(listener))
+                report_warning(f"The listener {name} was removed: {type(error).__name__}: {error}")
 
     @check_arguments
     def transcript(self, limits: Limits = DISPLAY_LIMITS) -> Transcript:

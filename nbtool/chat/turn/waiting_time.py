@@ -43,8 +43,12 @@ class WaitingTime:
 
     def apply(self, event: Event) -> None:
         """Change the state of the turn by an event."""
-        self._count()
+        had_questions = bool(self._state.questions)  # without one, nothing waits
+        if had_questions:
+            self._count()
         self._state.apply(event)
+        if self._state.questions and not had_questions:
+            self._since = self._clock()
         self._change.set()
 
     async def wait_thread_free(self) -> None:

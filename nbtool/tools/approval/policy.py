@@ -49,15 +49,28 @@ class Policy:
             if callable(policy):
                 _check_parameters(name, policy)
 
+    @property
+    def fixed_run(self) -> RunMode | None:
+        """The mode of every call; None if a function decides."""
+        if callable(self.run):
+            return None
+        return "ask_always" if self.sensitive else self.run
+
+    @property
+    def fixed_result(self) -> ResultMode | None:
+        """The mode of every result; None if a function decides."""
+        return None if callable(self.result) else self.result
+
     def run_mode(self, arguments: Mapping[str, Any], context: PolicyContext | None = None) -> RunMode:
         """Return the mode for this call; exceptions of a callable propagate.
 
         Raises:
             BadUsage: a callable returned something else than a mode.
         """
-        if not callable(self.run):
-            return "ask_always" if self.sensitive else self.run
-        mode: RunMode = check_answer("The function run=", RunMode, _evaluate(self.run, arguments, context))
+        if self.fixed_run:
+            return self.fixed_run
+        answer = _evaluate(self.run, arguments, context)  # type: ignore[arg-type]  # no fixed mode, so a function
+        mode: RunMode = check_answer("The function run=", RunMode, answer)
         return "ask_always" if self.sensitive else mode
 
     def result_mode(self, arguments: Mapping[str, Any], context: PolicyContext | None = None) -> ResultMode:

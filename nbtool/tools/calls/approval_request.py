@@ -132,9 +132,9 @@ async def gate_mode(
         CallEnded: the policy raised or took too long.
     """
     policy = bound.tool.policy
+    if fixed := policy.fixed_run if gate == "run" else policy.fixed_result:
+        return fixed
     evaluate = policy.run_mode if gate == "run" else policy.result_mode
-    if not callable(policy.run if gate == "run" else policy.result):
-        return evaluate({})
     outcome = await run_with_timeout(partial(evaluate, bound.arguments, find_context()), seconds)
     if outcome and outcome.error is None:
         mode: RunMode | ResultMode = outcome.value

@@ -257,19 +257,17 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables, earlier
     Raises:
         ToolError: they are not JSON, a reference cannot be resolved, or they do not fit the tool's schema.
     """
-    arguments_json = without_references(_json_arguments(tool.offer.restore(arguments))).arguments
+    arguments_json = _json_arguments(tool.offer.restore(arguments))
     text = json.dumps(arguments_json)
-    has_references = tool.resolves_references and REFERENCE_PREFIX in text
-    written = ResolvedArguments(arguments_json, json_text=text)
-    resolved = resolve(arguments_json, variables) if has_references else written
-    _render_text_arguments(tool, resolved, variables)
-    links = [link for path_links in resolved.links.values() for link in path_links]
-    unreadable_links = tuple(link for link in links if not variables.get(link.reference.name).is_readable)
-    if unreadable_links and tool.sends_to == "model":
-        raise _disclosure_error(tool, unreadable_links[0])
-    if links and tool.sends_to and (refusal := site_policy().values_refusal(f"{links[0].reference.text}")):
-        raise InvalidArguments(refusal)
-    tokens = {path: _change_tokens(path, resolved) for path in resolved.links}
+    resolved = ResolvedArguments(arguments_json, json_text=text)
+    unreadable_links: tuple[ReferenceTarget, ...] = ()
+    tokens: dict[Path, tuple[ChangeToken, ...]] = {}
+    previews: dict[str, TablePreview] = {}
+    if tool.resolves_references and REFERENCE_PREFIX in text:
+        resolved = resolve(arguments_json, variables)
+        unreadable_links = _check_references(tool, resolved, variables)
+        tokens = {path: _change_tokens(path, resolved) for path in resolved.links}
+        previews = _previews(resolved, variables)
     is_same = earlier is not None and earlier.has_inputs(tool, text, resolved, tokens)
     values = earlier.values if earlier and is_same else tool.parameters.check(resolved)
     return BoundCall(
@@ -278,11 +276,27 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables, earlier
         resolved,
         values,
         tokens,
-        _previews(resolved, variables),
-        _effect_preview(tool, values, resolved),
+        previews,
+        _effect_preview(tool, values, resolved) if tool.preview_effect else "",
         unreadable_links,
         described=_describe_arguments(tool, arguments, arguments_json, values, resolved),
     )
+
+
+def _check_references(tool: Tool, resolved: ResolvedArguments, variables: Variables) -> tuple[ReferenceTarget, ...]:
+    """Render what a tool takes as text, and return the references to variables that were exposed by reference only.
+
+    Raises:
+        InvalidArguments: their values may not be sent where the tool sends its arguments.
+    """
+    _render_text_arguments(tool, resolved, variables)
+    links = [link for path_links in resolved.links.values() for link in path_links]
+    unreadable_links = tuple(link for link in links if not variables.get(link.reference.name).is_readable)
+    if unreadable_links and tool.sends_to == "model":
+        raise _disclosure_error(tool, unreadable_links[0])
+    if links and tool.sends_to and (refusal := site_policy().values_refusal(f"{links[0].reference.text}")):
+        raise InvalidArguments(refusal)
+    return unreadable_links
 
 
 def _describe_arguments(
@@ -379,9 +393,11 @@ def _previews(resolved: ResolvedArguments, variables: Variables) -> dict[str, Ta
 
 
 def _json_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy that contains only JSON values."""
+    """Return a copy that contains only JSON values, and texts that can be encoded."""
     try:
-        copy: dict[str, Any] = json.loads(json.dumps(dict(arguments)))
+        text = json.dumps(dict(arguments))
+        copy: dict[str, Any] = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArguments(f"The arguments are not JSON: {error}.") from None
-    return copy
+    has_surrogates = "\\ud" in text  # as JSON writes them, in pairs or alone
+    return without_references(copy).arguments if has_surrogates else copy

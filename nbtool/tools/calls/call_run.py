@@ -159,13 +159,14 @@ async def _prepare(call: ToolCall, run: RunningCall) -> BoundCall:
     runtime = run.runtime
     if call.is_malformed:
         raise CallEnded("invalid", call.error or "The call cannot be read.")
-    run.outcome.qualified_name = runtime.tools.get(call.name).qualified_name
+    tool = runtime.tools.get(call.name)
+    run.outcome.qualified_name = tool.qualified_name
     if call.args is None or not call.runnable:
         raise CallEnded(
             "not_run" if _is_json_object(call.arguments) else "invalid", call.error or "The call cannot run."
         )
-    bound = await runtime.bind(call.name, call.args)
-    if runtime.has_unreadable_input and (bound.tool.sends_to or not bound.tool.resolves_references):
+    bound = await runtime.bind(tool, call.args)
+    if runtime.has_unreadable_input and (tool.sends_to or not tool.resolves_references):
         raise CallEnded("invalid", UNREADABLE_INPUT.format(tool=call.name))
     await runtime.emit(_ready_event(call, run, bound))
     run.is_ready = True

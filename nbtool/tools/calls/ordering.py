@@ -55,26 +55,27 @@ class CallSlot:
     """
 
     def __init__(self, index: int = 0, round_order: _RoundOrder | None = None) -> None:
-        self._index = index
-        self._round = order = round_order or _RoundOrder(1)
-        self._ask_order, self._run_order = order.asks, order.runs
+        self._index, self._round = index, round_order  # a call that is alone waits for none
         self.call_id = ""
         self.is_announced = False
 
     async def wait_to_ask(self) -> None:
         """Wait until every call before this one has added its question, or has none."""
-        await self._ask_order.wait(self._index)
-        self._ask_order.mark_done(self._index)
+        if self._round:
+            await self._round.asks.wait(self._index)
+            self._round.asks.mark_done(self._index)
 
     async def wait_to_run(self, call_id: str = "") -> bool:
         """Wait until every call before this one has run; return whether it had to wait.
 
         With its id, it asks nothing, so that the start of a call before it may announce it.
         """
+        if self._round is None:
+            return False
         if call_id:
             self.call_id, self._round.unasked[self._index] = call_id, self
         try:
-            return await self._run_order.wait(self._index)
+            return await self._round.runs.wait(self._index)
         finally:
             self._round.unasked.pop(self._index, None)
 
@@ -84,7 +85,7 @@ class CallSlot:
         They become announced once a start that names them is written.
         """
         followers: list[CallSlot] = []
-        if self.is_announced or self._index + 1 == self._round.count:
+        if self._round is None or self.is_announced or self._index + 1 == self._round.count:
             return followers
         await asyncio.sleep(0)  # the first call of a round starts before the others have come to wait
         while follower := self._round.unasked.get(self._index + len(followers) + 1):
@@ -93,15 +94,17 @@ class CallSlot:
 
     def mark_ran(self) -> None:
         """Let the next call run."""
-        self._run_order.mark_done(self._index)
+        if self._round:
+            self._round.runs.mark_done(self._index)
 
     def release(self) -> None:
         """Stop blocking the calls after this one."""
-        self._ask_order.mark_done(self._index)
-        self._run_order.mark_done(self._index)
+        if self._round:
+            self._round.asks.mark_done(self._index)
+            self._round.runs.mark_done(self._index)
 
 
 def make_slots(count: int) -> list[CallSlot]:
     """Return the slots of a round's calls."""
-    round_order = _RoundOrder(count)
+    round_order = _RoundOrder(count) if count > 1 else None
     return [CallSlot(index, round_order) for index in range(count)]

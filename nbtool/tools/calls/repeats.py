@@ -29,7 +29,11 @@ def can_repeat(calls: Sequence[Call]) -> bool:
 
 def is_repeated(calls: Sequence[Call], earlier: Sequence[Call]) -> bool:
     """Whether a round has the same calls as an earlier one, and the same results."""
-    if not can_repeat(calls) or [_outcome(call) for call in calls] != [_outcome(item) for item in earlier]:
+    if (
+        len(calls) != len(earlier)
+        or not can_repeat(calls)
+        or [_outcome(call) for call in calls] != [_outcome(item) for item in earlier]
+    ):
         return False
     return not any(_is_new_object(item, former) for item, former in zip(calls, earlier, strict=True))
 

@@ -85,13 +85,14 @@ class ResultDelivery:
         is_unreadable = call.is_unreadable = is_withheld or await self._is_unreadable(value)
         outcome.is_described = is_unreadable
         rendered = _describe_unreadable(value) if is_unreadable else await self._render_in_time(value)
-        edited, is_guarded, found = None, False, ResultMedia() if is_unreadable else await self._extract_media(value)
+        has_view = not (is_unreadable or is_cheap(value))  # a plain value is all in its text
+        edited, is_guarded, found = None, False, await self._extract_media(value) if has_view else ResultMedia()
         if more := found.omitted_images:
             limit = f"at most {MAX_MEDIA} of up to {format_size(MAX_MEDIA_BYTES)} are"
             note = f"[{left_out(more, 'images')}, which are not attached: {limit}]"
             rendered = replace(rendered, text=f"{rendered.text}\n{note}")
-        table = await self._preview(value) if rendered.is_object and not is_unreadable else {}
-        display = {} if table or found.media or is_unreadable else await self._notebook_display(value)
+        table = await self._preview(value) if rendered.is_object and has_view else {}
+        display = await self._notebook_display(value) if has_view and not (table or found.media) else {}
         asks = mode == "always" or (call.received_unreadable and not is_unreadable)
         if asks and not is_withheld:
             is_guarded = not self.runtime.check_results  # which guards every later reading of it too
@@ -99,7 +100,9 @@ class ResultDelivery:
         if edited is not None:  # a part that the person removed must not be reachable by a reference
             value, rendered, is_unreadable = edited, render(edited, self.runtime.budget), False
         elif not is_unreadable:
-            call.images, outcome.media, outcome.media_left_out = found.images, found.media, found.omitted
+            if found.media:
+                call.images, outcome.media = found.images, found.media
+            outcome.media_left_out = found.omitted
             outcome.table, outcome.display = table, display
         if self.bound.tool.stores_result:
             is_released_in_part = is_guarded and (rendered.is_object or not rendered.is_complete)
@@ -127,6 +130,8 @@ class ResultDelivery:
             return True
         if not (self.bound.tool.resolves_references or self.run.record.received_unreadable):
             return False  # a tool that takes names, not objects, reads on purpose, and asks first
+        if not (self.bound.unreadable_links or self.runtime.variables.has_unreadable):
+            return False
         unreadable = UnreadableValues(self.bound, self.runtime.variables)
         if unreadable.is_empty:
             return unreadable.is_in_result(value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from nbtool.errors import ToolError
 from nbtool.events import RepeatedQuestion
@@ -62,8 +64,9 @@ class RunGate:
         Raises:
             CallEnded: it cannot be written.
         """
-        name = self.record.display_name
-        await self.runtime.audit(Decided(self.record.call_id, name, "run", "approved", BY_POLICY, bound.arguments))
+        if self.runtime.audit_file:
+            name = self.record.display_name
+            await self.runtime.audit(Decided(self.record.call_id, name, "run", "approved", BY_POLICY, bound.arguments))
 
     async def _ask(self, bound: BoundCall, mode: RunMode) -> BoundCall | None:
         """Ask once; return the approved call if it is unchanged, and None if approval must be asked again."""
@@ -150,7 +153,7 @@ class RunGate:
 
     async def _remember_tool(self, approved: BoundCall, by: str) -> None:
         """Remember the approval of an unchanged tool before the call waits: it may cover what that waits for."""
-        current = await self.runtime.bind(approved.tool.name, approved.arguments, earlier=approved)
+        current = await self._bind(approved, approved.arguments, earlier=approved)
         current = await self._read_tool_token(current)
         if approved.same_tool_as(current) and approved.tool_token == current.tool_token:
             self._remember(current, "tool", by)
@@ -195,7 +198,7 @@ class RunGate:
         if not isinstance(decision, Approved):
             raise refused_call(resolution)
         if decision.arguments is not None:
-            edited = await self.runtime.bind(bound.tool.name, decision.arguments)
+            edited = await self._bind(bound, decision.arguments)
             bound = replace(edited, tool_token=bound.tool_token, tool_problem=bound.tool_problem)
         return bound, decision.remember or None
 
@@ -204,5 +207,11 @@ class RunGate:
         unasked_id = "" if was_asked else self.record.call_id
         waited = bound.tool.runs_in_order and await self.slot.wait_to_run(unasked_id)
         if was_asked or waited:
-            bound = await self.runtime.bind(bound.tool.name, bound.arguments, earlier=bound)
+            bound = await self._bind(bound, bound.arguments, earlier=bound)
         return bound
+
+    async def _bind(
+        self, bound: BoundCall, arguments: Mapping[str, Any], earlier: BoundCall | None = None
+    ) -> BoundCall:
+        """Bind arguments to the tool that has the name of this call's tool now."""
+        return await self.runtime.bind(self.runtime.tools.get(bound.tool.name), arguments, earlier=earlier)

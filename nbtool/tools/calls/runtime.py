@@ -36,6 +36,7 @@ from nbtool.tools.calls.site_rules import error_text, rule_to_refuse, with_site_
 from nbtool.tools.calls.stops import CallStops
 from nbtool.tools.calls.turn_sources import TurnSources
 from nbtool.tools.execution.runner import RunLimits
+from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.model_text import RESULT_CHARS
 from nbtool.tools.variables.store import Variables
@@ -180,7 +181,9 @@ class ToolRuntime:
         Raises:
             CallEnded: one of them returned False or failed.
         """
-        for guard in [guard for plugin in self.plugins if (guard := getattr(plugin, "may_start", None))]:
+        for plugin in self.plugins:
+            if (guard := getattr(plugin, "may_start", None)) is None:
+                continue
             try:
                 may_start = check_answer("may_start", bool, await asyncio.to_thread(guard, name))
             except Exception as error:
@@ -190,14 +193,14 @@ class ToolRuntime:
             if not may_start:
                 raise CallEnded("not_run", "A plugin did not let this call start.")
 
-    async def bind(self, name: str, arguments: Mapping[str, Any], *, earlier: BoundCall | None = None) -> BoundCall:
-        """Look up the tool and resolve the arguments as they are now, off the event loop if that may take long.
+    async def bind(self, tool: Tool, arguments: Mapping[str, Any], *, earlier: BoundCall | None = None) -> BoundCall:
+        """Resolve the arguments for a tool as they are now, off the event loop if that may take long.
 
         An `earlier` binding of the same arguments is reused if the tool is the same and there are no references; else
         its values are, as far as they would be the same. Every call is bound right before it runs, so what the
         administrator's policy forbids is refused here, before anything of the tool runs.
         """
-        tool = with_site_rules(self.tools.get(name))
+        tool = with_site_rules(tool)
         if rule := rule_to_refuse(tool):
             raise CallForbidden(rule)
         if is_cheap(tool, arguments):
@@ -256,22 +259,15 @@ class RunningCall:
     is_timed: bool = False
     outcome: CallFinished = field(init=False)
     model_reason: str = ""
+    call_id: str = field(init=False)
+    round: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.call_id, self.round = self.record.call_id, self.record.round
         if around := _current_call.get(None):
             self.inside, self.is_guarded = around.call_id, around.is_guarded
         outcome = CallFinished(self.record.call_id, self.record.name, self.record.round, "cancelled", "")
         self.outcome = replace(outcome, inside=self.inside)
-
-    @property
-    def call_id(self) -> str:
-        """The id of the call."""
-        return self.record.call_id
-
-    @property
-    def round(self) -> int:
-        """The round of the turn in which the model made it."""
-        return self.record.round
 
     def stop_clock(self) -> None:
         """Set the duration of the tool's run, once: what the call waits for afterwards takes it no longer."""

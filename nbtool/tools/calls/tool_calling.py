@@ -17,7 +17,7 @@ from nbtool.chain.repair import NO_RESULT
 from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.chain.usage_meter import Meter
 from nbtool.events import CallReady, ErrorRaised, Event, Notice, Phase
-from nbtool.messages import Message, ProviderCall, ToolCall, results
+from nbtool.messages import Message, ProviderCall, ToolCall
 from nbtool.text import count_of
 from nbtool.threads.loop import is_cancelling
 from nbtool.tools.approval import ApprovalQueue
@@ -79,6 +79,7 @@ class ToolCalling:
     known_outcomes: Mapping[str, Sequence[Call]] = field(default_factory=dict)
     search: ToolSearch = field(default_factory=ToolSearch)
     _hooks: Hooks = field(init=False)
+    _is_watched: bool = field(init=False)
     _malformed_replies: int = field(init=False, default=0)
     _chosen: Toolset = field(init=False)
     _offered: dict[str, Tool] = field(init=False, default_factory=dict)
@@ -87,6 +88,7 @@ class ToolCalling:
 
     def __post_init__(self) -> None:
         self._hooks, self._chosen = Hooks(self.call_listeners), self.runtime.tools
+        self._is_watched = bool(self._hooks.get("on_call_start") or self._hooks.get("on_call_end"))
 
     def on_turn_start(self, turn: TurnContext) -> None:
         """Let other plugins ask for approvals, and select the tools."""
@@ -121,8 +123,9 @@ class ToolCalling:
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Run every call of the reply and append all results in one message, whatever their outcome."""
-        for part in (part for part in reply.reply.message.parts if isinstance(part, ProviderCall)):
-            self.runtime.sources.note_provider_tool(part.tool, reply.round)
+        for part in reply.reply.message.parts:
+            if isinstance(part, ProviderCall):
+                self.runtime.sources.note_provider_tool(part.tool, reply.round)
         calls = [self.search.unwrap(call) for call in reply.reply.calls]
         if not calls:
             return
@@ -155,7 +158,8 @@ class ToolCalling:
 
     def _count_repeats(self, meter: Meter, batch: list[Call]) -> None:
         """Count the rounds in a row with the same calls and results; outcomes of an earlier version do not count."""
-        if not can_repeat(batch) or any(call.call_id in self.known_outcomes for call in batch):
+        is_known = bool(self.known_outcomes) and any(call.call_id in self.known_outcomes for call in batch)
+        if is_known or not can_repeat(batch):
             batch, meter.repeats = [], 0
         else:
             meter.repeats = meter.repeats + 1 if is_repeated(batch, self._latest_batch) else 1
@@ -228,9 +232,9 @@ class ToolCalling:
     async def _run_call(
         self, call: ToolCall, reply: ReplyContext, runtime: ToolRuntime, *, is_over_limit: bool, slot: CallSlot
     ) -> Call:
-        is_watched = self._hooks.get("on_call_start") or self._hooks.get("on_call_end")
-        context = CallContext(reply.turn, reply.round, call.copy() if is_watched else call)
-        await self._hooks.call_all("on_call_start", context)
+        context = CallContext(reply.turn, reply.round, call.copy() if self._is_watched else call)
+        if self._is_watched:
+            await self._hooks.call_all("on_call_start", context)
         if is_over_limit:
             reason = CALL_LIMIT_REACHED.format(calls=count_of(reply.turn.limits.call_limit, "tool call"))
             record = await skip_call(call, runtime, round=reply.round, reason=reason)
@@ -244,13 +248,14 @@ class ToolCalling:
                 raise
         if record.status in FAILURE_PHASES:
             await reply.turn.emit(ErrorRaised(FAILURE_PHASES[record.status], f"{record.display_name}: {record.reason}"))
-        context.record = record
-        await self._hooks.call_all("on_call_end", context)
+        if self._is_watched:
+            context.record = record
+            await self._hooks.call_all("on_call_end", context)
         return record
 
     def _results_message(self, calls: Sequence[ToolCall]) -> Message:
-        ended = (self.runtime.state.call(call.call_id) for call in calls)
-        return results(*(call.to_result() for call in ended if call))
+        ended = map(self.runtime.state.call, [call.call_id for call in calls])
+        return Message("tool", tuple([call.to_result() for call in ended if call]))
 
 
 def _make_spec(tool: Tool) -> ToolSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from nbtool.errors import Cancelled
@@ -71,7 +72,7 @@ class CallerThreadRunner:
     async def run(self, work: Callable[[], Any]) -> Outcome:
         """Run some work on the caller's thread."""
         try:
-            return await self._caller_thread.run(lambda: self._run_guarded(work))
+            return await self._caller_thread.run(partial(self._run_guarded, work))
         except Cancelled as interrupt:
             return Outcome(error=interrupt, is_interrupt=True)
 

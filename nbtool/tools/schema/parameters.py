@@ -10,6 +10,7 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, cast
 
 from nbtool.errors import InvalidArguments
@@ -76,8 +77,10 @@ class Parameters:
         values: dict[str, Any] = {}
         missing: list[str] = []
         problems: list[str] = []
-        by_reference = {str(path[0]) for path in resolved.objects}
+        by_reference = set(map(str, map(itemgetter(0), resolved.objects)))
+        others = dict(resolved.arguments)
         for name in by_reference:
+            others.pop(name, None)
             if (parameter := self._parameter(name)) is None:
                 problems.append(_unexpected(name))
                 continue
@@ -87,8 +90,7 @@ class Parameters:
                 problems.append(problem.message)
             except UNREADABLE as error:
                 problems.append(f"{name!r} cannot be read: {type(error).__name__}")
-        others = {name: value for name, value in resolved.arguments.items() if name not in by_reference}
-        problems += [_unexpected(name) for name in others if name in self.bound]
+        problems += map(_unexpected, self.bound & others.keys())
         try:
             validator = self._validator_without(frozenset(by_reference & self.by_name.keys()))
             values |= validator.validate_json(resolved.json_text or json.dumps(others))

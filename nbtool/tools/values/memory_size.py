@@ -24,6 +24,8 @@ _CONTAINERS = (list, tuple, set, frozenset)
 
 def size_of(value: Any, depth: int = MAX_DEPTH) -> int:
     """Return the estimated size of an object in bytes, from a sample of each container."""
+    if type(value) in _ATOMS:
+        return sys.getsizeof(value)
     if isinstance(value, Media):
         return len(value.data or b"")
     if isinstance(value, MultipartResult):
@@ -51,8 +53,6 @@ def _size_by_library(value: Any) -> int | None:
 
 def _plain_size(value: Any, depth: int) -> int:
     kind = type(value)
-    if kind in _ATOMS:
-        return sys.getsizeof(value)
     if kind is dict:
         return sys.getsizeof(value) + _mean_size(value.items(), depth) * len(value)
     if kind in _CONTAINERS:

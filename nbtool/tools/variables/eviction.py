@@ -115,7 +115,8 @@ class BoundedEntries(Generic[E]):
 
     def put(self, entry: E) -> list[Evicted]:
         """Add an entry as the newest; return what was evicted."""
-        self.pop(entry.name)
+        if entry.name in self._entries:
+            self.pop(entry.name)
         entry.is_held = self._open_turns > 0
         self._entries[entry.name] = entry
         self._counted += entry.size

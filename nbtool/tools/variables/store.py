@@ -309,6 +309,11 @@ class Variables:
         with self._lock:
             return (*self._exposed.values(), *reversed(list(self._stored)))
 
+    @property
+    def has_unreadable(self) -> bool:
+        """Whether an object may be passed on but not read."""
+        return not all(entry.is_readable for entry in self.list_entries())
+
     def unreadable_objects(self) -> list[Any]:
         """Return the objects that may be passed on but not read.
 
@@ -356,7 +361,8 @@ class Variables:
             existing = self._stored.get(entry.name)
             entry.is_pinned = existing is not None and existing.is_pinned
             self._invalid.pop(entry.name, None)
-            self._note_evicted(self._stored.put(entry))
+            if evicted := self._stored.put(entry):
+                self._note_evicted(evicted)
 
     def _note_evicted(self, evicted: Iterable[Evicted]) -> None:
         for item in evicted:

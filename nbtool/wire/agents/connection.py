@@ -23,7 +23,7 @@ AUTH_REQUIRED = -32000
 
 CANCEL_REQUEST = "$/cancel_request"
 
-END_FIX = "Run the cell again, which starts it anew; if it ends each time, run `{command}` in a terminal to see why."
+END_FIX = "Run the cell again, which starts a new one; if that ends too, run `{command}` in a terminal to see why."
 
 MAX_STRAY = 1_000
 """Maximum number of lines of an agent that are no messages; then it is ended."""

@@ -25,7 +25,7 @@ from nbtool.errors import SettingsError, Unsupported
 from nbtool.policy import site_policy
 from nbtool.secret import Secret
 from nbtool.settings import data_dir, display_path
-from nbtool.wire.agents.profiles import PROFILES, AgentProfile
+from nbtool.wire.agents.profiles import AgentProfile
 
 SETTINGS_FILE = "agents.toml"
 
@@ -114,17 +114,6 @@ def agent_folder(profile: AgentProfile) -> Path:
             fix="Remove it.",
         )
     return folder
-
-
-def installed_agents() -> list[tuple[AgentProfile, str]]:
-    """Return the agents that can be started, each with its command; one that cannot is left out."""
-    found = []
-    for profile in PROFILES.values():
-        try:
-            found.append((profile, find_command(profile).command))
-        except Exception:  # noqa: BLE001 - why it cannot is said where it is named
-            continue
-    return found
 
 
 def _search_path() -> str:

@@ -175,16 +175,16 @@ def test_new_begins_a_line_without_history_and_keeps_the_tools_and_the_former_li
 
 
 def test_a_new_conversation_that_is_refused_leaves_the_former_one(shell: Any, server: ChaosServer) -> None:
-    mine = shell.user_ns["mine"] = Chat("m", base_url=server.url)
-    mine.send("Hi")
+    chat = shell.user_ns["mine"] = Chat("m", base_url=server.url)
+    chat.send("Hi")
     cell(shell, "-c mine --new")
-    assert len(mine.tree.active_path) == 1
+    assert len(chat.tree.active_path) == 1
 
     with pytest.raises(UsageError, match="nobody"):
         cell(shell, "-c mine --new -t nobody")
     cell(shell, "-c mine")
 
-    assert len(mine.tree.active_path) == 2
+    assert len(chat.tree.active_path) == 2
 
 
 # --- settings --------------------------------------------------------------------------------------------------

@@ -162,11 +162,6 @@ def turn_label(chat: Chat, turn: Turn) -> str:
     return f"turn {number} ({prompt})" if number else f"{short_id(turn.turn_id)} ({prompt})"
 
 
-def _sentence(context: CommandContext, node: Node[Turn], what: str) -> str:
-    label = _label(context, node)
-    return f"{label[:1].upper()}{label[1:]} {what}"
-
-
 def _label(context: CommandContext, node: Node[Turn]) -> str:
     return turn_label(context.chat, node.turn) if node.turn else "a position without turns"
 
