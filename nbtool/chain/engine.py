@@ -13,20 +13,22 @@ from dataclasses import replace
 from typing import Any
 
 from nbtool.argument_check import check_answer
-from nbtool.chain.final_reply import (
-    EMPTY_REPLY_PROMPT,
-    FINAL_PROMPT,
-    LIMIT_NOTICE,
-    RAISE_LIMIT,
-    RequestPurpose,
-    is_empty,
-    name_setting,
-)
 from nbtool.chain.hook_calls import Hook, Hooks
 from nbtool.chain.hooks import Cleanup, DeferredMessage, ReplyContext, TurnContext
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.request import ReplySource, Requests
-from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
+from nbtool.chain.stop_reasons import (
+    EMPTY_REPLY_PROMPT,
+    FINAL_PROMPT,
+    IMMEDIATE_STOPS,
+    LIMIT_NOTICE,
+    RAISE_LIMIT,
+    RequestPurpose,
+    end_reason_of,
+    is_empty,
+    name_setting,
+    notice_of,
+)
 from nbtool.chain.task_stopping import retrieve_exception, shield_until_done, stop_all
 from nbtool.chain.turn_end import TurnEnding
 from nbtool.chain.usage_meter import budget_error

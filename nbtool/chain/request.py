@@ -8,21 +8,23 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nbtool.chain.final_reply import (
-    CALL_IN_FINAL_REPLY,
-    NO_ROUND_FOR_TOOLS,
-    OR_RAISE_LIMIT,
-    RequestPurpose,
-    name_setting,
-    without_calls,
-)
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import AppendContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.outcome import Outcome
 from nbtool.chain.price_check import require_known_cost
 from nbtool.chain.request_filter import REQUEST_FILTER
 from nbtool.chain.request_size import exceeds_budget
-from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
+from nbtool.chain.stop_reasons import (
+    CALL_IN_FINAL_REPLY,
+    IMMEDIATE_STOPS,
+    NO_ROUND_FOR_TOOLS,
+    OR_RAISE_LIMIT,
+    RequestPurpose,
+    end_reason_of,
+    name_setting,
+    notice_of,
+    without_calls,
+)
 from nbtool.clock import monotonic
 from nbtool.errors import IncompleteReply, LimitReached
 from nbtool.events import Delta, MessageAppended, Notice, ReplyFinished, RequestStarted, Retrying, StreamNotice

@@ -2,7 +2,7 @@
 
 The type of a file is detected from its content first and from its name second. Files that look like secrets are
 refused. A URL is passed to the provider and never fetched here. Files and bytes are sent unchanged, with their metadata
-(a photo can contain its location, see `image_location`); text of UTF-16 and UTF-32 is sent as UTF-8. PIL images,
+(a photo can contain its location, which the person is told); text of UTF-16 and UTF-32 is sent as UTF-8. PIL images,
 figures and arrays are sent as pixels only.
 """
 
@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import codecs
 import mimetypes
+import re
 import stat
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -19,12 +21,59 @@ from typing import Any
 
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.messages import Media, Part
+from nbtool.messages import Media, Message, Part
 from nbtool.mime import SNIFFED, sniff
 from nbtool.server_url import parse_server_url
 from nbtool.text import shorten, with_article
 from nbtool.tools.secret_patterns import is_secret_path
 from nbtool.wire.framing.redaction import excerpt
+
+LOCATION_NOTICE = (
+    "{name} contains the location where it was taken, and the provider receives it. To send the pixels alone, attach"
+    " `PIL.Image.open(…)`."
+)
+
+MAX_BLOCKS = 64
+"""Maximum number of TIFF headers that are read in one image; an image has one or two."""
+
+MAX_ENTRIES = 512
+"""Maximum number of entries that are read of a TIFF directory."""
+
+MAX_NAME_CHARS = 80
+"""Maximum number of characters of a name in the notice."""
+
+_TIFF_HEADER = re.compile(rb"II\*\x00|MM\x00\*")
+_XMP_LOCATION = re.compile(rb"exif:GPS(?:Latitude|Longitude)")
+_GPS_DIRECTORY = 0x8825
+"""The entry that points to the location, GPSInfo (Exif 2.32, section 4.6.3)."""
+
+
+def location_notices(prompt: Message) -> Iterator[str]:
+    """Yield a notice for every image of a prompt that contains a location."""
+    for part in prompt.parts:
+        if isinstance(part, Media) and part.data and part.mime.startswith("image/") and has_location(part.data):
+            yield LOCATION_NOTICE.format(name=shorten(part.name, MAX_NAME_CHARS) or "The image")
+
+
+def has_location(data: bytes) -> bool:
+    """Whether an image contains the location where it was taken."""
+    if _XMP_LOCATION.search(data):
+        return True
+    headers = zip(_TIFF_HEADER.finditer(data), range(MAX_BLOCKS), strict=False)
+    return any(_has_gps_directory(data, header.start()) for header, _ in headers)
+
+
+def _has_gps_directory(data: bytes, start: int) -> bool:
+    """Whether the first directory of the TIFF structure at a position has an entry for the location."""
+    order = "<" if data[start : start + 2] == b"II" else ">"
+    try:
+        directory = start + struct.unpack_from(f"{order}I", data, start + 4)[0]
+        count = min(struct.unpack_from(f"{order}H", data, directory)[0], MAX_ENTRIES)
+        tags = [struct.unpack_from(f"{order}H", data, directory + 2 + 12 * index)[0] for index in range(count)]
+    except struct.error:  # the structure ends too early, or these bytes are none
+        return False
+    return _GPS_DIRECTORY in tags
+
 
 MAX_PATH_SHOWN = 200
 """Maximum characters of a path in an error message."""

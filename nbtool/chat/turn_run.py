@@ -19,11 +19,11 @@ from nbtool.chain.repair import repair_history
 from nbtool.chain.task_stopping import retrieve_exception
 from nbtool.chain.usage_meter import Meter
 from nbtool.chat.agent_turns import AgentCleanup, limits_of_agent, make_agent_turn
+from nbtool.chat.attachments import location_notices
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.conversation.tree import Node
 from nbtool.chat.event_sink import EventSink
 from nbtool.chat.history_hosts import calling_host, check_recipient, new_host_notice
-from nbtool.chat.image_location import location_notices
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.prompt_context import history_messages, system_prompt, with_context, with_date
 from nbtool.chat.recording.recorder import ReplayOnlyEndpoint, TurnRecorder

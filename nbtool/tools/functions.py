@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from nbtool.tools.content_hash.object_token import object_token
 from nbtool.tools.content_hash.source import code_fingerprint
-from nbtool.tools.values.object_token import object_token
 
 
 def name_of(function: Callable[..., Any]) -> str:

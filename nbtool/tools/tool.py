@@ -28,8 +28,7 @@ from nbtool.tools.functions import (
     unwrap_function,
 )
 from nbtool.tools.schema.declared_schema import declare_parameters
-from nbtool.tools.schema.offer import Offer
-from nbtool.tools.schema.parameters import Parameters
+from nbtool.tools.schema.parameters import Offer, Parameters
 from nbtool.tools.schema.signature import parameters_of
 from nbtool.tools.tool_names import NAME, wire_name
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from nbtool.chain.cancel_signal import CancelSignal
-from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, LIMIT_NOTICE, NO_REPLY, OR_RAISE_LIMIT, RAISE_LIMIT
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.limits import Limits
+from nbtool.chain.stop_reasons import CALL_IN_FINAL_REPLY, LIMIT_NOTICE, NO_REPLY, OR_RAISE_LIMIT, RAISE_LIMIT
 from nbtool.errors import HookFailed, IncompleteReply, InvalidReply, NbtoolError
 from nbtool.events import ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Message, Native, ToolCall, ToolResult, Usage, results, user

@@ -12,10 +12,9 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.blocks.labels import footer_line
 from nbtool.blocks.render.mimebundle import turn_mimebundle
-from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, OR_RAISE_LIMIT
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import HookSeconds, Limits
-from nbtool.chain.stop_reasons import end_reason_of
+from nbtool.chain.stop_reasons import CALL_IN_FINAL_REPLY, OR_RAISE_LIMIT, end_reason_of
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal
 from nbtool.events import ReplyEnd

@@ -11,8 +11,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from nbtool import Chat
-from nbtool.chat.attachments import as_media
-from nbtool.chat.image_location import MAX_BLOCKS, has_location
+from nbtool.chat.attachments import MAX_BLOCKS, as_media, has_location
 from nbtool.events import Notice, RequestStarted
 from nbtool.testing import ScriptedWire
 

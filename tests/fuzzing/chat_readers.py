@@ -9,12 +9,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 from nbtool.audience import hide_content
+from nbtool.chat.attachments import has_location
 from nbtool.chat.export import model_code
 from nbtool.chat.export.document import load_conversation
 from nbtool.chat.export.literals import NotLiteral, text_literal
 from nbtool.chat.export.local_paths import without_local_paths
 from nbtool.chat.export.names import is_name
-from nbtool.chat.image_location import has_location
 from nbtool.chat.journal import blobs, schema, search
 from nbtool.chat.journal.retention import parse_limit
 from nbtool.chat.prompt_context import as_message, system_prompt

@@ -20,13 +20,41 @@ from typing import TYPE_CHECKING, Any
 
 from nbtool.audience import FREE, NESTED, OWN, TEXT
 from nbtool.chat.recording.key_part import Part, dump_parts, load_parts
-from nbtool.chat.recording.lock import file_lock
 from nbtool.errors import BadRecording
 from nbtool.files import replace_file
 from nbtool.text import shorten
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+import hashlib
+from contextlib import contextmanager
+
+from nbtool.errors import JournalError
+from nbtool.files import take_lock
+from nbtool.settings import data_dir
+
+WAIT_SECONDS = 5.0
+"""Longest time that a kernel waits for another one to finish writing."""
+
+
+@contextmanager
+def file_lock(path: Path, seconds: float = WAIT_SECONDS) -> Iterator[None]:
+    """Hold the lock for writing a file.
+
+    Raises:
+        JournalError: another kernel has held it for `seconds`.
+        OSError: the lock file cannot be created.
+    """
+    folder = data_dir() / "locks"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+    if (lock := take_lock(folder / f"{name}.lock", seconds)) is None:
+        raise JournalError(f"Another kernel is writing {path.name}.")
+    try:
+        yield
+    finally:
+        lock.release()
+
 
 FORMAT = 3
 """The version of the format; a file of another version is refused."""

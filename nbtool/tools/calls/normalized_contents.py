@@ -23,9 +23,9 @@ from typing import Any
 
 from nbtool.text import count_of
 from nbtool.tools.calls.normalized_tables import MAX_INSPECTED, is_missing, size_of, table_forms
+from nbtool.tools.content_hash.object_token import object_token
 from nbtool.tools.values.display_form import chart_values
 from nbtool.tools.values.named_parts import MultipartResult
-from nbtool.tools.values.object_token import object_token
 
 MAX_PARSED = 4_000_000
 """Maximum number of characters of a text parsed as JSON; a longer text that may be JSON is not compared."""

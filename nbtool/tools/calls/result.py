@@ -23,8 +23,8 @@ from nbtool.tools.calls.runtime import RunningCall, ToolRuntime
 from nbtool.tools.calls.site_rules import ERROR_TEXT
 from nbtool.tools.calls.traceback import own_traceback
 from nbtool.tools.execution.runner import ToolRun
+from nbtool.tools.values.display_form import has_notebook_display, notebook_display
 from nbtool.tools.values.model_text import Rendered, format_error, is_cheap, render, render_or_preview, truncate
-from nbtool.tools.values.notebook_display import has_notebook_display, notebook_display
 from nbtool.tools.values.result_media import MAX_MEDIA, MAX_MEDIA_BYTES, ResultMedia, extract_media, may_have_media
 from nbtool.tools.values.table_preview import MAX_RESULT_ROWS, TablePreview, preview_table
 from nbtool.tools.values.type_and_shape import describe

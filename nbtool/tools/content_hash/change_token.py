@@ -19,8 +19,8 @@ from nbtool.tools.content_hash.classes import is_class
 from nbtool.tools.content_hash.hasher import NotHashable
 from nbtool.tools.content_hash.live import LiveObjectHasher
 from nbtool.tools.content_hash.live_hasher import Reach
+from nbtool.tools.content_hash.object_token import object_token
 from nbtool.tools.content_hash.source import code_fingerprint
-from nbtool.tools.values.object_token import object_token
 from nbtool.tools.values.type_and_shape import describe
 
 MAX_BYTES = 256 * 1024 * 1024

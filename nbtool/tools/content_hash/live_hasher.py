@@ -15,8 +15,8 @@ from nbtool.tools.content_hash.classes import is_class
 from nbtool.tools.content_hash.fields import class_name, short_name
 from nbtool.tools.content_hash.hasher import Hasher, NotHashable, OverLimit, TooLargeToHash
 from nbtool.tools.content_hash.module_origin import MAIN, with_one_main
+from nbtool.tools.content_hash.object_token import object_token
 from nbtool.tools.content_hash.plain_data import plain_data
-from nbtool.tools.values.object_token import object_token
 
 MAX_PROBLEMS = 5
 """Maximum number of reported problems."""

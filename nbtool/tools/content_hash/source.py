@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from types import CodeType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
-from nbtool.tools.values.object_token import object_token
+from nbtool.tools.content_hash.object_token import object_token
 
 MAX_SOURCE = 4 * 1024 * 1024
 """Maximum number of bytes read of a file."""

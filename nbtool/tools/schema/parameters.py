@@ -1,4 +1,4 @@
-"""The parameters of a tool in use: check what a model sent, say what is wrong with it, and bind it to a Python call.
+"""The parameters of a tool in use: offer them, check what a model sent, say what is wrong, and bind it to a call.
 
 JSON is validated strictly: `"3"` is not an integer, and an integer is a valid float. Types with a JSON form get the
 schema of pydantic; all others (a DataFrame, a connection, any class) are passed by reference.
@@ -11,18 +11,91 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from nbtool.errors import InvalidArguments
+from nbtool.json_schema import UnfitSchema, normalize_parameters
+from nbtool.json_schema.names import restore_names
 from nbtool.text import shorten
 from nbtool.tools.schema.annotations import PLAIN_TYPES
-from nbtool.tools.schema.arguments_validator import compile_signature
-from nbtool.tools.schema.offer import Offer, make_offer
 from nbtool.tools.schema.parameter import Parameter
 from nbtool.tools.schema.reference_to import REFERENCE_KEY, REFERENCE_TYPE
-from nbtool.tools.schema.validator import Validator
+from nbtool.tools.schema.validator import Validator, compile_validator
 from nbtool.tools.values.type_and_shape import describe
 from nbtool.tools.variables.references import Path, ReferenceTarget, ResolvedArguments
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A schema that every model's server takes; `problem` says why there is none, as the end of a sentence.
+
+    `names` has the parameters' own names by those that are offered, where they differ.
+    """
+
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+    def restore(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a model's arguments under the parameters' own names."""
+        restored: Mapping[str, Any] = restore_names(dict(arguments), self.names) if self.names else arguments
+        return restored
+
+
+def make_offer(schema: Mapping[str, Any]) -> Offer:
+    """Return what is offered of parameters with a schema."""
+    try:
+        normal = normalize_parameters(schema)
+    except UnfitSchema as unfit:
+        return Offer(problem=str(unfit))
+    return Offer(normal.schema, normal.names)
+
+
+def compile_signature(parameters: Mapping[str, Parameter], extra: Parameter | None) -> Validator:
+    """Compile the validator of all arguments of a call, by their names."""
+    return compile_validator(Annotated[Any, _Signature(parameters, extra)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """Represents a signature in an annotation: an object with a key for each parameter."""
+
+    parameters: Mapping[str, Parameter]
+    extra: Parameter | None
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema  # noqa: PLC0415 - needed only when a tool is created
+
+        fields = {
+            name: core_schema.typed_dict_field(
+                _with_default(parameter, handler.generate_schema(parameter.annotation)), required=parameter.is_required
+            )
+            for name, parameter in self.parameters.items()
+        }
+        if self.extra is None:
+            return core_schema.typed_dict_schema(fields, extra_behavior="forbid")
+        extras = handler.generate_schema(self.extra.annotation)
+        return core_schema.typed_dict_schema(fields, extras_schema=extras, extra_behavior="allow")
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:
+        schema = dict(handler.resolve_ref_schema(handler(core)))
+        schema["additionalProperties"] = handler(core["extras_schema"]) if self.extra else False
+        return schema
+
+
+def _with_default(parameter: Parameter, schema: Any) -> Any:
+    """Return the schema of a parameter with the default that is filled in when its argument is left out."""
+    from pydantic_core import core_schema  # noqa: PLC0415 - needed only when a tool is created
+
+    if (filled := parameter.filled_in) is None:
+        return schema
+    return core_schema.with_default_schema(
+        schema,
+        default_factory=filled.make,
+        default_factory_takes_data=filled.takes_data,
+        validate_default=filled.is_validated,
+    )
+
 
 MAX_VALUE_CHARS = 80
 """Maximum number of characters of an invalid value quoted in an error."""

@@ -12,14 +12,12 @@ from nbtool.errors import BadUsage
 from nbtool.text import shorten
 from nbtool.tools.schema.annotation_names import function_name
 from nbtool.tools.schema.annotations import PLAIN_TYPES, to_json_type
-from nbtool.tools.schema.arguments_validator import compile_signature
-from nbtool.tools.schema.declared_field import declared_field
+from nbtool.tools.schema.declared_field import declared_field, is_json_value, stated_default
 from nbtool.tools.schema.json_schema import drop_keyword, drop_titles, inline_refs
 from nbtool.tools.schema.open_signature import open_signature, takes_any_position
 from nbtool.tools.schema.parameter import Parameter
-from nbtool.tools.schema.parameters import Parameters
+from nbtool.tools.schema.parameters import Parameters, compile_signature
 from nbtool.tools.schema.reference_to import REFERENCE_TYPE
-from nbtool.tools.schema.stated_default import is_json_value, stated_default
 from nbtool.tools.schema.unpacked import ResolvedParameter, resolved_parameters
 
 MAX_DESCRIPTION = 4_000

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from nbtool.chat.recording import file as files
-from nbtool.chat.recording import lock
 from nbtool.chat.recording.file import RecordedCall, RecordedTurn, Recording
 from nbtool.chat.recording.key_part import Part
 from nbtool.errors import BadRecording, JournalError
@@ -101,7 +100,7 @@ def test_several_kernels_write_one_file_and_nothing_is_lost(path: Path) -> None:
 
 def test_a_kernel_that_holds_the_file_for_too_long_is_named(path: Path) -> None:
     said = pytest.raises(JournalError, match=r"Another kernel is writing notebook\.nbtool\.json")
-    with lock.file_lock(path), said, lock.file_lock(path, 0.05):
+    with files.file_lock(path), said, files.file_lock(path, 0.05):
         pass
 
 
@@ -109,7 +108,7 @@ def test_a_kernel_that_holds_the_file_for_too_long_is_named(path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_child_that_was_forked_during_a_write_does_not_keep_the_file_locked(path: Path) -> None:
     end_child, ended = os.pipe()
-    with lock.file_lock(path):
+    with files.file_lock(path):
         child = os.fork()
         if child == 0:
             os.close(ended)

@@ -21,8 +21,8 @@ from nbtool.tools.calls.bound_call import bind
 from nbtool.tools.calls.call_ended import CallEnded
 from nbtool.tools.calls.call_run import run_call
 from nbtool.tools.calls.ordering import make_slots
-from nbtool.tools.calls.reask import INVALID_EDITS, MAX_CHANGES, MAX_EDITS
 from nbtool.tools.calls.result import EDITED_NOTICE
+from nbtool.tools.calls.run_gate import INVALID_EDITS, MAX_CHANGES, MAX_EDITS
 from nbtool.tools.tool import as_tools
 from nbtool.tools.variables.store import Variables
 from nbtool.turn_state import Call

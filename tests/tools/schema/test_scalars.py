@@ -16,9 +16,9 @@ import pytest
 from pydantic import AfterValidator, Field, SecretStr
 
 from nbtool.errors import InvalidArguments
-from nbtool.tools.schema.scalar_values import make_scalar
+from nbtool.tools.schema.declared_field import MAX_DEFAULT
+from nbtool.tools.schema.scalars import make_scalar
 from nbtool.tools.schema.signature import parameters_of
-from nbtool.tools.schema.stated_default import MAX_DEFAULT
 from nbtool.tools.variables.references import without_references
 from tests.tools.signatures import check, check_with, one, schema_of
 

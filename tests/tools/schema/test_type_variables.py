@@ -14,8 +14,8 @@ from pydantic import Field
 from typing_extensions import TypeAliasType, TypedDict, TypeVarTuple, Unpack
 
 from nbtool.errors import InvalidArguments
-from nbtool.tools.schema.integral_numbers import MAX_DIGITS, MAX_EXACT, as_integer
 from nbtool.tools.schema.signature import parameters_of
+from nbtool.tools.schema.stated_values import MAX_DIGITS, MAX_EXACT, as_integer
 from nbtool.tools.schema.type_variables import substitute
 from nbtool.tools.variables.references import without_references
 from tests.tools.signatures import Point, check, one, schema_of

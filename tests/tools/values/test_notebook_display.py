@@ -11,7 +11,7 @@ from nbtool.chat.chat import Chat
 from nbtool.events import MAX_DISPLAY_CHARS, CallFinished
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools import tool
-from nbtool.tools.values.notebook_display import notebook_display
+from nbtool.tools.values.display_form import notebook_display
 
 SPEC = {"$schema": "https://vega.github.io/schema/vega-lite/v5.20.1.json", "mark": "bar"}
 

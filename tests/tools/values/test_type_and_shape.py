@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
 from nbtool.text import format_number
+from nbtool.tools.content_hash.object_token import object_token
 from nbtool.tools.values.model_text import format_error
-from nbtool.tools.values.object_token import object_token
 from nbtool.tools.values.output_suppression import suppress_output
 from nbtool.tools.values.sanitize import single_line, strip_controls, without_addresses, without_paths
 from nbtool.tools.values.type_and_shape import describe
