@@ -1,21 +1,26 @@
-"""Toolsets: look-up by name, enabling and disabling, prompt rules, and wrappers that filter or rename."""
+"""Toolsets: look-up by name, enabling and disabling, and prompt rules."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
-from functools import cache, partial
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from nbtool.argument_check import check_answer, check_arguments
 from nbtool.errors import BadUsage, UnknownTool
 from nbtool.text import list_names, shorten
-from nbtool.tools.approval import Policy, make_digest
+from nbtool.tools.approval import Policy
 from nbtool.tools.tool import Tool, as_tools
-from nbtool.tools.tool_names import NAME
-from nbtool.tools.values.sanitize import single_line
+from nbtool.tools.tool_views import (
+    ApprovedTools,
+    FilteredTools,
+    PrefixedTools,
+    Rule,
+    ToolSource,
+    find_tool,
+    on_demand_rules,
+)
 
 MAX_NAMED = 20
 """Maximum number of names listed in an error about an unknown tool."""
@@ -31,36 +36,6 @@ More rules are kept as variables; read one with ReadVar when it applies:
 | variable | content | when to read it |
 |---|---|---|
 """
-
-
-@check_arguments
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule that is too long for every prompt: the prompt lists it, and the model reads it as the variable `name`."""
-
-    name: str
-    text: str
-    description: str = ""
-    read_when: str = "as needed"
-
-    @property
-    def row(self) -> str:
-        """The rule as a row of the index table."""
-        cells = (f"`{self.name}`", self.description, self.read_when)
-        return f"| {' | '.join(single_line(cell).replace('|', '/') for cell in cells)} |"
-
-
-@runtime_checkable
-class ToolSource(Protocol):
-    """A source of tools: a toolset, a wrapper around one, a server."""
-
-    name: str
-
-    def tools(self) -> Mapping[str, Tool]:
-        """Return the tools that can be called now, by name."""
-
-    def rules(self) -> str:
-        """Return the prompt text about the tools; empty for none."""
 
 
 @check_arguments
@@ -279,124 +254,6 @@ class Toolset:
             raise _collision(existing, tool, self.name)
 
 
-@check_arguments
-class FilteredTools:
-    """A subset of a source's tools."""
-
-    def __init__(self, source: ToolSource, keep: Callable[[Tool], bool] | str | Iterable[str]) -> None:
-        self.name = source.name
-        self._source = source
-        self._is_kept = keep if callable(keep) else _name_filter((keep,) if isinstance(keep, str) else tuple(keep))
-
-    def find(self, name: str) -> Tool | None:
-        """Return the tool of this name if it is selected."""
-        tool = find_tool(self._source, name)
-        return tool if tool and self._is_kept(tool) else None
-
-    def tools(self) -> dict[str, Tool]:
-        """Return the selected tools."""
-        return {name: tool for name, tool in self._source.tools().items() if self._is_kept(tool)}
-
-    def rules(self) -> str:
-        """Return the source's rules if any tool is selected."""
-        return self._source.rules() if self.tools() else ""
-
-    def on_demand(self) -> tuple[Rule, ...]:
-        """Return the source's on-demand rules if any tool is selected."""
-        return on_demand_rules(self._source) if self.tools() else ()
-
-
-@check_arguments
-class PrefixedTools:
-    """The tools of a source with a prefix before their names."""
-
-    def __init__(self, source: ToolSource, prefix: str) -> None:
-        self.name = f"{prefix}{source.name}"
-        self._source = source
-        self._prefix = prefix
-        self._cache: dict[Tool, Tool] = {}
-        self.tools()
-
-    def tools(self) -> dict[str, Tool]:
-        """Return the tools by their prefixed names."""
-        renamed = [self._with_prefix(tool) for tool in self._source.tools().values()]
-        return {tool.name: tool for tool in renamed}
-
-    def rules(self) -> str:
-        """Return the source's rules."""
-        return self._source.rules()
-
-    def on_demand(self) -> tuple[Rule, ...]:
-        """Return the source's on-demand rules."""
-        return on_demand_rules(self._source)
-
-    def _with_prefix(self, tool: Tool) -> Tool:
-        name = f"{self._prefix}{tool.name}"
-        if not NAME.fullmatch(name):
-            raise BadUsage(
-                f"{name!r} is not a valid tool name.", fix="Use a short prefix of letters, digits, '_' or '-'."
-            )
-        if tool not in self._cache:
-            qualified = tool.qualified_name and f"{self._prefix}{tool.qualified_name}"
-            digest = make_digest(tool=tool.digest, name=name)
-            self._cache[tool] = replace(tool, name=name, digest=digest, qualified_name=qualified)
-        return self._cache[tool]
-
-
-@check_arguments
-class ApprovedTools:
-    """The tools of a source with another policy."""
-
-    def __init__(self, source: ToolSource, policy: Policy) -> None:
-        self.name = source.name
-        self._source = source
-        self._policy = policy
-        self._cache: dict[Tool, Tool] = {}
-
-    def find(self, name: str) -> Tool | None:
-        """Return the tool of this name, with the other policy."""
-        tool = find_tool(self._source, name)
-        return tool and self._with_policy(tool)
-
-    def tools(self) -> dict[str, Tool]:
-        """Return the tools with the other policy; a sensitive tool remains sensitive."""
-        return {name: self._with_policy(tool) for name, tool in self._source.tools().items()}
-
-    def rules(self) -> str:
-        """Return the source's rules."""
-        return self._source.rules()
-
-    def on_demand(self) -> tuple[Rule, ...]:
-        """Return the source's on-demand rules."""
-        return on_demand_rules(self._source)
-
-    def _with_policy(self, tool: Tool) -> Tool:
-        if tool not in self._cache:
-            policy = replace(self._policy, sensitive=self._policy.sensitive or tool.policy.sensitive)
-            self._cache[tool] = replace(tool, policy=policy)
-        return self._cache[tool]
-
-
-def find_tool(source: ToolSource, name: str) -> Tool | None:
-    """Return the tool of this name of a source; None if there is none.
-
-    A source may have a method `find`, which is quicker than `tools`; that of a base class does not count for a class
-    with tools of its own.
-    """
-    return source.find(name) if _has_find(type(source)) else source.tools().get(name)  # type: ignore[attr-defined]  # it has one
-
-
-@cache
-def _has_find(kind: type) -> bool:
-    return next(("find" in vars(item) for item in kind.__mro__ if "tools" in vars(item)), False)
-
-
-def on_demand_rules(source: ToolSource) -> tuple[Rule, ...]:
-    """Return the on-demand rules of a source; empty if it does not support them."""
-    get_rules = getattr(source, "on_demand", None)
-    return tuple(get_rules()) if callable(get_rules) else ()
-
-
 def toolset_factory(function: Factory) -> Factory:
     """Mark a function without arguments that returns a toolset, so that it can be passed in place of the toolset."""
     setattr(function, FACTORY_ATTRIBUTE, True)
@@ -445,7 +302,3 @@ def _collision(first: Tool, second: Tool, toolset_name: str) -> BadUsage:
         f"Two tools are named {first.name!r} in the toolset {toolset_name!r}: {both}.",
         fix='Rename one with tool(name=...), or use toolset.prefixed(...): Toolset("b", [b]).prefixed("b_").',
     )
-
-
-def _name_filter(patterns: tuple[str, ...]) -> Callable[[Tool], bool]:
-    return lambda tool: any(fnmatchcase(tool.name, pattern) for pattern in patterns)

@@ -10,7 +10,8 @@ from nbtool.errors import BadUsage, ToolFailed
 from nbtool.text import count_of, format_number
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import builtin_tool
-from nbtool.tools.toolset import Rule, Toolset, toolset_factory
+from nbtool.tools.tool_views import Rule
+from nbtool.tools.toolset import Toolset, toolset_factory
 from nbtool.tools.values.model_text import render, truncate
 from nbtool.tools.values.named_parts import MultipartResult
 from nbtool.tools.values.sanitize import strip_controls

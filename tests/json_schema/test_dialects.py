@@ -13,9 +13,9 @@ from nbtool.json_schema import normalize
 from nbtool.json_schema.dialects import MAX_STRICT_LEVELS, MAX_STRICT_PROPERTIES, for_gemini, is_strict
 from nbtool.plugins.structured_schema import schema_for
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.tool import Tool, as_tools
+from nbtool.tools.tool_views import left_out_tools
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.dialect import find_dialect
 

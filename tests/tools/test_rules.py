@@ -5,7 +5,8 @@ import pytest
 from nbtool import Chat, Policy, Toolset, tool
 from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.toolset import Rule, toolset_factory
+from nbtool.tools.tool_views import Rule
+from nbtool.tools.toolset import toolset_factory
 from nbtool.tools.variables.store import Variables
 from tests.tools.calling import ask_for, make_harness
 

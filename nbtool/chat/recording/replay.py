@@ -42,7 +42,8 @@ from nbtool.tools.calls.repeats import DECIDED
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.calls.site_rules import asks_person
 from nbtool.tools.tool import Tool
-from nbtool.tools.toolset import Toolset, find_tool
+from nbtool.tools.tool_views import find_tool
+from nbtool.tools.toolset import Toolset
 from nbtool.turn_state import Call, TurnState
 
 REPLAYED_FROM = "Replayed from {date}: no request was sent."

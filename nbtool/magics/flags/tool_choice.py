@@ -15,7 +15,8 @@ from nbtool.errors import BadUsage, UnknownTool
 from nbtool.text import count_of, list_names, shorten
 from nbtool.tools.functions import name_of
 from nbtool.tools.tool import MAX_METHODS, TOOL_ATTRIBUTE, Tool, as_named_tool, as_tools, count_methods
-from nbtool.tools.toolset import FilteredTools, ToolSource, as_tool_source
+from nbtool.tools.tool_views import FilteredTools, ToolSource
+from nbtool.tools.toolset import as_tool_source
 
 MAX_NAMES = 20
 """Tool names listed in an error."""

@@ -25,7 +25,8 @@ from nbtool.magics.flags.tool_choice import (
     unknown_word,
 )
 from nbtool.magics.names.rebinding import RebindingTracker
-from nbtool.tools.toolset import Toolset, ToolSource, as_tool_source
+from nbtool.tools.tool_views import ToolSource
+from nbtool.tools.toolset import Toolset, as_tool_source
 from nbtool.toolsets import STANDARD, standard
 
 STANDARD_PREFIX = "nbtool:"

@@ -33,7 +33,7 @@ from nbtool.tools.execution.runner import BlockedLoop, ToolRun, run_tool, runner
 from nbtool.tools.execution.start_check import ChangedBeforeStart
 from nbtool.tools.execution.worker_version import OtherVersionInWorker
 from nbtool.tools.tool import Progress, Tool
-from nbtool.tools.toolset import find_tool
+from nbtool.tools.tool_views import find_tool
 from nbtool.turn_state import Call
 
 UNREADABLE_INPUT = (

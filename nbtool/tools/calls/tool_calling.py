@@ -25,9 +25,9 @@ from nbtool.tools.calls.call_run import run_call, skip_call
 from nbtool.tools.calls.ordering import CallSlot, make_slots
 from nbtool.tools.calls.repeats import can_repeat, is_repeated
 from nbtool.tools.calls.runtime import ToolRuntime
-from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.tool import Tool
 from nbtool.tools.tool_search import ToolSearch
+from nbtool.tools.tool_views import left_out_tools
 from nbtool.tools.toolset import Toolset
 from nbtool.turn_state import Call
 from nbtool.wire.base import ToolSpec

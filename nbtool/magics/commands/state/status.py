@@ -25,8 +25,8 @@ from nbtool.magics.flags.provider_choice import provider_tools
 from nbtool.policy import site_policy
 from nbtool.settings import Setting, data_dir, display_path
 from nbtool.text import count_of, format_size
-from nbtool.tools.left_out import left_out_tools
 from nbtool.tools.tool_search import ToolSearch
+from nbtool.tools.tool_views import left_out_tools
 from nbtool.tools.values.memory_size import size_of
 from nbtool.tools.variables.store import MAX_BYTES
 from nbtool.tools.variables.turn_results import describe_oversized
