@@ -95,33 +95,23 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
         chat.model.refresh_default()
     check_plugins(chat.plugins)
     attached = as_parts(attach)
-    message = as_message(prompt, attached)
     plan = chosen.operation.plan(chat, chosen.cell_id) if chosen.operation else None
-    message = plan.resolve_prompt(message) if plan else message
-    if not message.text.strip() and not any(part.kind == "media" for part in message.parts):
-        raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write a prompt.")
-    if any(part.kind == "media" for part in message.parts):
-        site_policy().check_values("an attachment", fix=UNATTACHED)
-    answer = Structured(as_) if as_ is not None else plan.answer if plan else None
-    if is_edit and plan and plan.repeated:
-        model_name = plan.repeated.model
-        endpoint: Endpoint = ReplayOnlyEndpoint(model_name, EDIT_SENDS_NOTHING, EDIT_FIX)
-    else:
-        model_name = chat.recorder.model_name(chat.model, chosen.replay)
-        retries = next((plugin for plugin in chat.plugins if isinstance(plugin, Retries)), None)  # of a map
-        endpoint = chat.recorder.endpoint(chat.model, chosen.replay, retries)
+    message = as_message(prompt, attached)
+    message = _checked_prompt(plan.resolve_prompt(message) if plan else message)
+    edited = plan.repeated if is_edit and plan else None
+    model_name = edited.model if edited else chat.recorder.model_name(chat.model, chosen.replay)
+    endpoint = _edit_endpoint(edited) if edited else _model_endpoint(chat, chosen)
     combined = turn_options(chat, endpoint, options)
     run = TurnRun(chat, replace_endpoint(endpoint) if replace_endpoint else endpoint, combined, chosen, plan)
     check_agent_turn(endpoint, chosen.operation, run.options)
-    if (
-        chat.recorder.mode_for(chosen.replay, keeps_answers=chosen.keep_answers).value == "off"
-    ):  # else the turn itself looks for a recorded one first
+    replay = chat.recorder.mode_for(chosen.replay, keeps_answers=chosen.keep_answers).value
+    if replay == "off":  # else the turn itself looks for a recorded one first
         run.check_recipient(plan or run.place())
     turn = Turn(
         message,
         model_name,
         cell_id=chosen.cell_id,
-        answer=answer,
+        answer=Structured(as_) if as_ is not None else plan.answer if plan else None,
         approver=approver,
         caller_thread=caller_thread or CallerThread(),
         difference=plan.difference if plan else None,
@@ -131,6 +121,30 @@ def compose_turn(  # noqa: PLR0913 - the arguments of `Chat.start`
     turn.additions.refusal = _refusal_of_additions(endpoint)
     note_prompt(turn, prompt, chosen.typed, plan, has_attachment=bool(attached))
     return turn
+
+
+def _checked_prompt(message: Message) -> Message:
+    """Return a prompt that may be sent.
+
+    Raises:
+        BadUsage: it is empty.
+        PolicyRefused: the administrator's policy allows no values to leave, and it has an attachment.
+    """
+    has_media = any(part.kind == "media" for part in message.parts)
+    if not message.text.strip() and not has_media:
+        raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write a prompt.")
+    if has_media:
+        site_policy().check_values("an attachment", fix=UNATTACHED)
+    return message
+
+
+def _edit_endpoint(edited: Turn) -> Endpoint:
+    return ReplayOnlyEndpoint(edited.model, EDIT_SENDS_NOTHING, EDIT_FIX)
+
+
+def _model_endpoint(chat: ChatBase, settings: TurnSettings) -> Endpoint:
+    retries = next((plugin for plugin in chat.plugins if isinstance(plugin, Retries)), None)  # of a map
+    return chat.recorder.endpoint(chat.model, settings.replay, retries)
 
 
 def rehearse_turn(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> Request:

@@ -183,7 +183,7 @@ class Budget:
         async with self._changed:
             self._release(turn)
             await self._changed.wait_for(lambda: not self._reserved or self._has_room(self._estimate(size, turn)))
-            if reason := self._exceeded_reason():
+            if reason := self._exceeded_reason(turn):
                 decision = await self._ask_for_more(reason, turn)
                 if decision.verdict != "approved":
                     raise LimitReached(f"{reason} No further request was sent.", fix=self.fix or _way_on(decision))
@@ -215,7 +215,8 @@ class Budget:
         if turn.turn_id not in self._reserved:
             return
         self._largest_output = max(self._largest_output, usage.output_tokens, 1)
-        if not usage.total_tokens or (self.usd is not None and self._cost_of(turn.meter.replies[-1], turn) is None):
+        is_priced = self.usd is None or self._cost_of(turn.meter.replies[-1], turn) is not None
+        if not (self._is_free(turn) or (usage.total_tokens and is_priced)):
             self._unpriced += 1
         async with self._changed:
             self._release(turn)
@@ -269,9 +270,16 @@ class Budget:
         self._unpriced = 0
         self._limits = self.spent.total_tokens + (self.tokens or inf), self.cost + (self.usd or inf)
 
-    def _exceeded_reason(self) -> str:
-        """Return why the budget is spent; empty if it is not."""
+    def _is_free(self, turn: TurnContext) -> bool:
+        """Whether the requests of a turn cost nothing, by any price, and nothing else of this budget limits them."""
+        has_price = given_cost_function(self.prices, turn.model, turn.provider) or turn.meter.price_of
+        return turn.meter.is_free and not has_price and not turn.meter.estimate_of and self.tokens is None
+
+    def _exceeded_reason(self, turn: TurnContext) -> str:
+        """Return why the budget is spent; empty if it is not, or a turn costs nothing."""
         tokens, dollars = self._limits
+        if self._is_free(turn):
+            return ""
         if self.spent.total_tokens >= tokens:
             return (
                 f"The budget of {count_of(self.tokens or 0, 'token')} is used up: {self.spent.total_tokens:,} in total."

@@ -54,6 +54,9 @@ class SiteBudget(Budget):
                 fix=NO_PRICE_FIX.format(name=f"{turn.host}/{turn.model}"),
             )
 
+    def _is_free(self, turn: TurnContext) -> bool:  # noqa: ARG002 - no setting of a user says what costs nothing
+        return False
+
     def listed_cost_function(self, host: str, model: str) -> Callable[[Usage], float] | None:
         """Return what a reply of a model costs at the policy's own prices, the highest of its files; None without."""
         prices = [Price(**rule.model_dump()) for rule in site_policy().prices(host, model) if rule]

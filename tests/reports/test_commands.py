@@ -330,3 +330,15 @@ def test_numbers_and_nouns_agree(shell: Any, capsys: pytest.CaptureFixture[str])
 
     assert run_command(shell, "history frame own", capsys) == "own is a data frame of 1 turn.\n"
     assert run_command(shell, "history vacuum 0", capsys).startswith("1 turn deleted;")
+
+
+def test_a_new_conversation_keeps_what_the_chat_was_given(shell: Any) -> None:
+    """openinterpreter/openinterpreter#1095, OpenHealthForAll/open-health#69: a new chat forgets the model and the
+    settings of the former one. Right: it has its tools and its model, and none of its messages. Before: wrong."""
+    shell.run_cell("%%chat -q -m practice:fast -t price\nHello")
+    shell.run_cell("%%chat -q --new -o turn\nUse &`price` with ticker=A.")
+    turn = shell.user_ns["turn"]
+
+    assert [called.name for called in turn.calls] == ["price"]
+    assert turn.model == "practice:fast"
+    assert len(turn.messages.context) == 1

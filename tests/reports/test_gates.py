@@ -199,3 +199,21 @@ def test_a_rule_that_forbids_a_tool_does_more_than_ask_and_no_setting_drops_it(t
         turn = chat.send("Go", approver=lambda _: Approved())
 
     assert ([record.status for record in turn.calls], ran) == (["denied"], [])
+
+
+def test_a_call_that_is_denied_when_it_would_run_again_is_no_success(tmp_path: Path) -> None:
+    """Abilityai/trinity#2807, vercel/eve#312: a call that was denied is listed as a successful one. Right: also where a
+    recording has its result, the call is denied, and its text is sent nowhere. Before: wrong."""
+
+    @tool
+    def load() -> set[str]:
+        "Load the names."
+        return {"Ada"}
+
+    for decision in (Approved(), Denied("Not today.")):
+        chat = Chat(wire=ScriptedWire([call("load"), "Loaded."]), tools=[load])
+        chat.record(tmp_path / "load.nbtool.json")
+        turn = chat.send("Load.", approver=ScriptedApprover([decision]))
+
+    assert (turn.status, turn.calls[0].status) == ("completed", "denied")
+    assert "Ada" not in turn.calls[0].shown

@@ -9,8 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from nbtool import Chat
+from nbtool import Chat, Denied
+from nbtool.errors import BadUsage
+from nbtool.events import ReplyEnd, UsageDelta
+from nbtool.plugins import Budget
 from nbtool.secret import Secret
+from nbtool.testing import ScriptedWire
 from nbtool.usage import Usage
 from nbtool.wire import decode
 from nbtool.wire.framing.redaction import redact
@@ -167,3 +171,27 @@ def test_a_recorded_turn_needs_no_key(monkeypatch: pytest.MonkeyPatch, tmp_path:
     turn = chat.send("Hi")
 
     assert (turn.text, turn.status, turn.replayed is None) == ("Hello.", "completed", False)
+
+
+def test_a_budget_that_is_spent_lets_models_that_cost_nothing_go_on() -> None:
+    """BerriAI/litellm#14004, BerriAI/litellm#10973: once a budget is spent, the models on one's own machine are refused
+    too. Right: what costs nothing goes on, and the others do not. Before: wrong."""
+    budget = Budget(usd=0.01, ask=lambda _: Denied("No."))
+    costly: list[Any] = ["Hello.", UsageDelta(Usage(5, 1, cost=0.02)), ReplyEnd("end", "stop")]
+    wire = ScriptedWire([costly], abilities=["reports_cost"])
+    paid, free = Chat(wire=wire, plugins=[budget]), Chat("practice:fast", plugins=[budget])
+
+    turns = [paid.send("Go."), paid.send("Go."), free.send("Go."), free.send("Go.")]
+
+    assert [turn.status for turn in turns] == ["completed", "error", "completed", "completed"]
+    assert budget.cost == 0.02
+
+
+def test_a_model_of_unknown_price_is_not_taken_for_one_that_costs_nothing() -> None:
+    """garrytan/gbrain#2149, supernovae-st/nika#1368: a model of no known price counts as 0 dollars, so that no
+    budget ever ends. Right: it is refused before anything is sent, unless its server charges nothing. Before: right."""
+    with ScriptedWire([]) as wire:
+        turn = Chat(wire=wire, plugins=[Budget(usd=1)]).send("Go.")
+
+    assert isinstance(turn.error, BadUsage)
+    assert wire.prompts == []

@@ -133,21 +133,7 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
     if uses_cells(chat):
         notebook.connect()
     view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=source, on_rerun=rerun.request)
-    is_editor = is_editor_cell(cell_id(shell))
-    turn.approver = CellApprover(
-        turn,
-        chat.approvals,
-        flags.approve or "ask",
-        place=view.turn_place,
-        show_again=view.show_again,
-        can_input=can_ask_for_input(shell),
-        can_park=can_park(shell),
-        timeout=flags.answer_within,
-        on_question=_on_question(rerun, view, flags.answer_within),
-        input_place=INPUT_PLACE if is_editor else "",
-        no_page_cause=WIDGET_SETTING if is_editor else "",
-        first_reviewer=_first_reviewer(chat, flags),
-    )
+    turn.approver = _make_approver(shell, chat, flags, turn, rerun, view)
     turn.caller_thread.report_blocked = print
     watch = names.changes.watch()
     turn.caller_thread.before_first_job = watch.read_contents
@@ -174,6 +160,24 @@ def _show(  # noqa: PLR0913 - everything a turn and its view need
         if turn.unsent:  # a cell below, where the front end takes one; the notice has the texts in any case
             shell.set_next_input("\n".join((source.cell_magic, "\n\n".join(turn.unsent))))
     return rerun.has_stopped
+
+
+def _make_approver(shell: Any, chat: Chat, flags: Flags, turn: Turn, rerun: CellRerun, view: View) -> CellApprover:
+    is_editor = is_editor_cell(cell_id(shell))
+    return CellApprover(
+        turn,
+        chat.approvals,
+        flags.approve or "ask",
+        place=view.turn_place,
+        show_again=view.show_again,
+        can_input=can_ask_for_input(shell),
+        can_park=can_park(shell),
+        timeout=flags.answer_within,
+        on_question=_on_question(rerun, view, flags.answer_within),
+        input_place=INPUT_PLACE if is_editor else "",
+        no_page_cause=WIDGET_SETTING if is_editor else "",
+        first_reviewer=_first_reviewer(chat, flags),
+    )
 
 
 def _on_question(rerun: CellRerun, view: View, answer_within: float | None) -> Callable[[str], None]:
