@@ -1,13 +1,13 @@
 """Messages and their parts.
 
-Plain values: frozen, comparable, and loaded from JSON (`load_messages`) without running any code.
+Plain values: frozen, comparable, and loaded from JSON (`nbtool.event_json`) without running any code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from nbtool.argument_check import check_arguments
@@ -18,7 +18,7 @@ from nbtool.mime import describe_media, media_bundle
 from nbtool.usage import Usage as Usage
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    pass
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -284,24 +284,3 @@ def assistant(*parts: str | Part) -> Message:
 def results(*parts: ToolResult) -> Message:
     """Return the message with the results of the calls of one round."""
     return Message("tool", parts)
-
-
-def dump_messages(messages: Iterable[Message]) -> bytes:
-    """Return messages as JSON, with bytes as base64."""
-    return _adapter().dump_json(list(messages))
-
-
-def load_messages(data: bytes | str) -> list[Message]:
-    """Read messages from JSON, validated against a closed schema.
-
-    Raises:
-        pydantic.ValidationError: the data is not what `dump_messages` writes.
-    """
-    return _adapter().validate_json(data)
-
-
-@cache
-def _adapter() -> TypeAdapter[list[Message]]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - only where history is written or read
-
-    return TypeAdapter(list[Message])

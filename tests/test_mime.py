@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
-from nbtool.messages import Media, dump_messages, load_messages, user
+from nbtool.event_json import dump_event, load_event
+from nbtool.events import MessageAppended
+from nbtool.messages import Media, user
 from nbtool.mime import MAX_DISPLAY_BYTES, sniff
 from tests.samples import JPEG, MP3, PNG, WAV
 
@@ -79,6 +81,6 @@ def test_what_is_too_large_is_reported_and_not_shown() -> None:
 
 
 def test_media_are_read_back_from_json_as_they_were() -> None:
-    messages = [user("a", Media("image/png", data=PNG, name="cat.png"))]
+    event = MessageAppended(user("a", Media("image/png", data=PNG, name="cat.png")))
 
-    assert load_messages(dump_messages(messages)) == messages
+    assert load_event(dump_event(event)) == event

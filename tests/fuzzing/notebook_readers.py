@@ -27,7 +27,7 @@ from nbtool.magics.flags.flag_parser import budget
 from nbtool.magics.flags.tool_choice import choose_tools, find_source
 from nbtool.magics.names.result_binding import bind_reference
 from nbtool.magics.notebook.page_cells import page_context
-from nbtool.messages import assistant, load_messages, user
+from nbtool.messages import assistant, user
 from nbtool.mime import sniff
 from nbtool.plugins import semconv
 from nbtool.server_url import parse_server_url
@@ -142,10 +142,9 @@ def _of_page(text: str) -> None:
 
 
 def _of_file(text: str) -> None:
-    for read in (load_messages, load_events):
-        for form in (text, f'[{{"role": "user", "parts": [{{"kind": "text", "text": "{text}"}}]}}]'):
-            with contextlib.suppress(NbtoolError, ValueError):
-                read(form.encode(errors="replace"))
+    for form in (text, f'[{{"role": "user", "parts": [{{"kind": "text", "text": "{text}"}}]}}]'):
+        with contextlib.suppress(NbtoolError, ValueError):
+            load_events(form.encode(errors="replace"))
 
 
 def _bound(text: str) -> None:

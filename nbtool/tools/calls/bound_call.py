@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any
 
 from nbtool.errors import InvalidArguments, ToolFailed
@@ -178,13 +179,8 @@ class BoundCall:
 
     def same_as(self, other: BoundCall) -> bool:
         """Whether another binding has the same tool, arguments, object contents and effect."""
-        own_parts = (self.arguments_json, self.token_digests, self.effect, self.tool_token)
-        return own_parts == (
-            other.arguments_json,
-            other.token_digests,
-            other.effect,
-            other.tool_token,
-        ) and self.same_tool_as(other)
+        of = attrgetter("arguments_json", "token_digests", "effect", "tool_token")
+        return bool(of(self) == of(other)) and self.same_tool_as(other)
 
     def has_inputs(
         self, tool: Tool, arguments_json: str, resolved: ResolvedArguments, tokens: Mapping[Path, Any]
