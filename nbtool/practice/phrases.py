@@ -48,6 +48,11 @@ UNDERSTOOD = (
 THINKING_RESULTS = "The results are here. I put them together."
 
 
+def thinking_about_search(names: Sequence[str]) -> str:
+    """Return the thinking before the definitions of listed tools are asked for."""
+    return f"The prompt names {_join_names(names)}, which I know by name only. I ask for what it takes."
+
+
 def thinking_about_calls(names: Sequence[str], outcomes: Sequence[ToolOutcome]) -> str:
     """Return the thinking before the next calls."""
     name_list = _join_names(dict.fromkeys(names))

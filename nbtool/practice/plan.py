@@ -17,6 +17,7 @@ from nbtool.practice.arguments import ArgumentContext, fill_arguments
 from nbtool.practice.code import CODE_REQUEST, FENCED, QUOTED, write_cell
 from nbtool.practice.request import MENTION, REFERENCE, OfferedTool, ParsedRequest, ToolOutcome
 from nbtool.practice.schema_values import answer_for
+from nbtool.practice.searched_tools import look_up_tools
 
 MAX_CALLS = 8
 """Maximum number of calls in one round; more are omitted."""
@@ -65,7 +66,17 @@ class Mention:
 
 
 def make_plan(request: ParsedRequest) -> Plan:
-    """Return the reply to a request."""
+    """Return the reply to a request; tools that are listed by name only are looked up first."""
+    if (lookup := look_up_tools(request)) is None:
+        return _plan_reply(request)
+    if lookup.names:
+        search = Call(lookup.find_name, json.dumps({"names": lookup.names}, ensure_ascii=False))
+        return Plan(calls=(search,), thinking=phrases.thinking_about_search(lookup.names))
+    plan = _plan_reply(lookup.request)
+    return replace(plan, calls=tuple(Call(*lookup.wrap(call.name, call.arguments)) for call in plan.calls))
+
+
+def _plan_reply(request: ParsedRequest) -> Plan:
     mentions = [] if request.final else _find_mentions(request)
     earlier_count = 0  # number of calls that belong to earlier stages
     for stage in dict.fromkeys(mention.stage for mention in mentions):

@@ -69,7 +69,8 @@ class ParsedRequest:
 
     `choice` is `auto`, `none`, `required` or the name of the one tool that must be called; `final` requests a final
     reply without calls; `variables` are the variables that the request names anywhere; `attachments` describes the
-    attachments of the prompt, and `schema` is that of a required JSON answer.
+    attachments of the prompt, and `schema` is that of a required JSON answer; `instructions` are
+    the system text.
     """
 
     prompt: str
@@ -81,6 +82,7 @@ class ParsedRequest:
     final: bool = False
     attachments: tuple[str, ...] = ()
     schema: Mapping[str, Any] | None = None
+    instructions: str = ""
 
 
 def parse_request(body: Mapping[str, Any]) -> ParsedRequest:
@@ -107,6 +109,9 @@ def parse_request(body: Mapping[str, Any]) -> ParsedRequest:
         final=final or choice == "none",
         attachments=_attached(messages[index]) if index >= 0 else (),
         schema=_schema(all_text),
+        instructions="\n".join(
+            message_text(message) for message in messages if message["role"] in ("system", "developer")
+        ),
     )
 
 

@@ -67,3 +67,30 @@ def test_its_thinking_is_kept_apart_from_its_answer(first_notebook: Notebook) ->
 
     assert turn.thinking
     assert turn.thinking not in turn.text
+
+
+TOOLS = """
+from nbtool import tool
+
+def make(number):
+    @tool(run="auto", name=f"add_{number}")
+    def add(n: int) -> int:
+        "Add a number to n."
+        return n + number
+    return add
+
+adders = Toolset("adders", map(make, range(60)))
+"""
+
+
+@pytest.mark.feature("have hundreds of tools")
+@pytest.mark.parametrize("model", ["practice:fast", "practice:plain"])
+def test_a_tool_that_is_listed_by_name_only_is_called_by_its_name(first_notebook: Notebook, model: str) -> None:
+    assert not first_notebook.run(f"from nbtool import Toolset\n{TOOLS}").error
+
+    turn = first_notebook.ask(
+        "Use &`add_7` with n=5 and &`add_30` with n=1.", f"-m {model} -t adders --set search_tools=true"
+    )
+
+    assert [(call.name, call.result) for call in turn.calls][1:] == [("add_7", 12), ("add_30", 31)]
+    assert len(turn.calls) == 3
