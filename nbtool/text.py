@@ -20,8 +20,9 @@ def left_out(count: int, noun: str = "characters") -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the first `limit` characters of a text, followed by the number of omitted ones, if any."""
-    return text if len(text) <= limit else f"{text[:limit]}[{left_out(len(text) - limit)}]"
+    """Return the first `limit` characters of a text and the number of omitted ones; the whole where that is shorter."""
+    cut = f"{text[:limit]}[{left_out(len(text) - limit)}]"
+    return cut if len(cut) < len(text) else text
 
 
 def list_names(names: Iterable[str], limit: int) -> str:

@@ -158,6 +158,12 @@ def rehearse_turn(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> Re
     return run_sync(capture_request(chat, prompt, **kwargs))
 
 
+def count_sent_turns(chat: ChatBase, settings: TurnSettings) -> int:
+    """Return how many earlier turns the request of a turn with these settings has."""
+    run = TurnRun(chat, chat.model.endpoint(), {}, settings)
+    return len(run.turns_before(run.place()))
+
+
 def capture_request(chat: ChatBase, /, prompt: str | Message, **kwargs: Any) -> Coroutine[Any, Any, Request]:
     """Return the work that returns what `rehearse_turn` does, for nbtool's loop. Raises as that."""
     turn = compose_turn(chat, prompt, may_fetch=False, **kwargs)

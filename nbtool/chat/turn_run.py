@@ -169,10 +169,10 @@ class TurnRun:
 
     def _sent_turns(self, plan: TurnPlan) -> list[Turn]:
         """Return the turns of which the request has messages, the latest last."""
-        history = self._turns_before(plan)
+        history = self.turns_before(plan)
         return [*history, plan.repeated] if plan.repeated else history
 
-    def _turns_before(self, plan: TurnPlan) -> list[Turn]:
+    def turns_before(self, plan: TurnPlan) -> list[Turn]:
         """Return the turns before the one of a plan, as far as they are sent."""
         mode = self.settings.history or self.chat.history
         return [] if mode == "none" else self._earlier_turns(plan.node)
@@ -189,7 +189,7 @@ class TurnRun:
         is_media = self.endpoint.dialect in MEDIA_KINDS  # no tools; its prompt is what is drawn: no objects are listed
         exposed = {variable.name: chat.variables.describe(variable.name) for variable in chat.exposed_variables()}
         limits, history = self.settings.limits or chat.limits, tuple(self._history(plan.node))
-        agent = make_agent_turn(chat, turn, self._turns_before(plan), self.endpoint)
+        agent = make_agent_turn(chat, turn, self.turns_before(plan), self.endpoint)
         limits = limits_of_agent(limits) if agent else limits
         prompt = turn.prompt if is_media else with_context(with_date(turn.prompt, history), exposed, history)
         additions, additions.earlier = turn.additions, plan.carry_over.additions

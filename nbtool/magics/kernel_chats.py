@@ -151,15 +151,21 @@ class KernelChats:
         former = self.notebook_chat(flags.chat) or self.chats.get(flags.chat)
         if not former and flags.chat != DEFAULT_CHAT:
             print(f"New chat {flags.chat!r}.")  # noqa: T201 - a notice for the person
-        line = former.tree.active_path if former and flags.new else ()
-        if former and line:
+        flags.former_turns = former.tree.active_path if former and flags.new else ()
+        if former and flags.former_turns:
             former.new()
         try:
             self._run(flags, body, settings)
         except NbtoolError:  # refused before anything was sent
-            if former and line:
-                former.branch(line[-1].turn)
+            self._keep_former(former, flags)
             raise
+        if flags.dry_run:
+            self._keep_former(former, flags)
+
+    def _keep_former(self, former: Chat | None, flags: Flags) -> None:
+        """Return to the conversation in whose place nothing was sent."""
+        if former and flags.former_turns:
+            former.branch(flags.former_turns[-1].turn)
 
     def _begins_chat(self, flags: Flags) -> bool:
         """Return whether a cell begins the first chat of this kernel, and that is one that the person did not name."""

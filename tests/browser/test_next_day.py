@@ -72,7 +72,7 @@ def test_the_result_of_a_saved_turn_is_added_to_the_notebook_or_the_cell_says_ho
     recorded = notebook.run_cell(BELOW)
 
     expect(recorded).to_contain_text(
-        "Bound price_1_result in the notebook: as the model saw it, a value of type float. Its object was lost"
+        "Bound price_1_result in the notebook: as the history has it, a value of type float. Its object was lost"
     )
 
 

@@ -54,7 +54,7 @@ def test_a_reply_that_no_further_request_would_finish_is_reported_once(
 
 
 def test_a_notice_quotes_at_most_five_hundred_characters_of_the_provider() -> None:
-    whole, cut = (notice_of("refused", "x" * length).text for length in (500, 501))
+    whole, cut = (notice_of("refused", "x" * length).text for length in (500, 600))
 
     assert whole == f"The model refused to answer: {'x' * 500}"
-    assert cut == f"The model refused to answer: {'x' * 500}[… 1 character more]"
+    assert cut == f"The model refused to answer: {'x' * 500}[… 100 characters more]"

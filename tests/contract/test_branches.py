@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -41,6 +42,32 @@ def test_an_edit_starts_a_branch_and_keeps_the_former_one(notebook: Notebook, mo
     assert "Tell me a word." not in model.requests[2].text
     assert "Another." not in model.requests[2].text
     assert "Tell me a word." in notebook.run("%chat history").text
+
+
+@pytest.mark.feature("continue a chat after a kernel restart, also in another notebook")
+def test_a_new_chat_names_the_command_that_continues_the_former_one(notebook: Notebook, model: Provider) -> None:
+    model.say("First.", "Second.", "Third.")
+    notebook.ask("Tell me a word.")
+    notebook.ask("Another.", "--new")
+
+    (command,) = re.findall(r"`(%chat branch \w+)`", notebook.output.text)
+    notebook.run(command)
+    notebook.ask("A number.")
+
+    assert "Tell me a word." not in model.requests[1].text
+    assert "Tell me a word." in model.requests[2].text
+    assert "Another." not in model.requests[2].text
+
+
+@pytest.mark.feature("see a request before it is sent")
+def test_a_dry_run_of_a_new_chat_keeps_the_present_one(notebook: Notebook, model: Provider) -> None:
+    model.say("First.", "Second.")
+    notebook.ask("Tell me a word.")
+
+    notebook.run("%%chat --new --dry-run\nAnother.")
+    notebook.ask("A number.")
+
+    assert "Tell me a word." in model.requests[1].text
 
 
 @pytest.mark.feature("rerun, edit and branch")

@@ -195,6 +195,39 @@ def test_a_dry_run_shows_the_request_and_sends_nothing(notebook: Notebook, model
 
 
 @pytest.mark.feature("see a request before it is sent")
+def test_a_dry_run_says_first_who_would_get_what_and_what_it_costs(
+    notebook: Notebook, model: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
+    model.say("Hello.")
+    notebook.ask("Hello?")
+    notebook.run("def price(ticker: str) -> float:\n    'Latest close.'\n    return 1.0\nlimits = [1, 2]")
+
+    output = notebook.run("%%chat --dry-run -m openai:gpt-5-mini -t price -v limits\nWhat is it?").text
+    summary, _, request = output.partition("POST ")
+
+    assert all(
+        text in summary
+        for text in ("openai:gpt-5-mini", "api.openai.com", "price", "`limits`", "1 earlier turn", "token", "$")
+    )
+    assert "What is it?" in request
+
+
+@pytest.mark.feature("see a request before it is sent")
+def test_a_dry_run_counts_only_the_turns_that_it_would_send(notebook: Notebook, model: Provider) -> None:
+    model.say("One.", "Two.")
+    notebook.ask("Hello?")
+    notebook.ask("And?")
+
+    said = [
+        notebook.run(f"%%chat --dry-run {flags}\nWhat?").text.partition("POST ")[0]
+        for flags in ("", "--set history=none", "--edit 2")
+    ]
+
+    assert ["2 earlier turns" in said[0], "earlier" in said[1], "1 earlier turn" in said[2]] == [True, False, True]
+
+
+@pytest.mark.feature("see a request before it is sent")
 def test_a_request_that_was_rehearsed_is_what_is_sent(model: Provider) -> None:
     model.say("Hello.")
     chat = model.chat(system="Be brief.")

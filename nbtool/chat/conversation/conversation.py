@@ -157,7 +157,7 @@ class Conversation:
             return branches[number - 1]
         known = "branch 1 only" if len(branches) == 1 else f"the branches 1 to {len(branches)}"
         problem = f"This chat has no branch {shorten(digits, MAX_DIGITS)}: it has {known}."
-        fix = "`%chat history` lists them; `%chat branch 2.1` switches to version 1 of turn 2."
+        fix = "`%chat history` lists them; `%chat branch 1` starts one after turn 1."
         raise BadUsage(problem if branches else "The chat has no turns yet.", fix=fix)
 
     def find_turn(self, turn: TurnRef) -> tuple[Node[Turn], Turn]:

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
+from nbtool.chat.conversation.tree import Node
 from nbtool.chat.journal import journal, queries
+from nbtool.chat.turn import Turn
 from nbtool.errors import JournalError
 from nbtool.ids import is_id, short_id
 from nbtool.magics.notebook.earlier_chat_lookup import announced, format_age
 from nbtool.magics.notebook.inserted_cell import CellSource
+from nbtool.text import count_of
+
+NEW_CONVERSATION = "This cell begins a new conversation; `{command}` continues the {former}."
+NEW_CHAT = "This cell begins a new chat; `{command}` continues the {former}."
+
+
+def former_turns_note(turns: Sequence[Node[Turn]], cells: CellSource) -> str:
+    """Return the command that continues the turns in whose place a cell begins a conversation; empty without turns."""
+    if not turns:
+        return ""
+    command = cells.line(f"branch {short_id(turns[-1].turn.turn_id)}")
+    return NEW_CONVERSATION.format(command=command, former=f"former one ({count_of(len(turns), 'turn')})")
 
 
 def earlier_chat_note(magic: str = "chat") -> str:
@@ -28,7 +43,7 @@ def earlier_chat_note(magic: str = "chat") -> str:
     chat_id, ended = found[-1]
     command = CellSource(magic=magic).line(f"open {short_id(chat_id)}")
     if chat_id in announced:
-        return f"This cell begins a new chat; `{command}` continues the earlier one."
+        return NEW_CHAT.format(command=command, former="earlier one")
     age = format_age(time.time() - ended)
     return (
         f"This cell begins a new chat. The earlier one of this notebook, last used {age} ago, "

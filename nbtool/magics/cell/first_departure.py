@@ -36,7 +36,11 @@ def first_departure_note(chat: Chat, turn: Turn, *, cells: int = 0, magic: str =
     is_agent = chat.model.is_agent
     if not host or _had_prompt(host) or (not is_agent and _is_of_this_machine(host)):
         return ""
-    text = FIRST.format(host=one_line(host, 100), parts="; ".join(_parts(chat, turn, cells)))
+    media = [part for part in turn.prompt.parts if isinstance(part, Media)]
+    earlier = sum(node.turn is not None and node.turn is not turn for node in chat.tree.active_path)
+    text = FIRST.format(
+        host=one_line(host, 100), parts="; ".join(departing_parts(chat, media, earlier=earlier, cells=cells))
+    )
     return text if is_agent else text + SEE_FIRST.format(magic=magic)
 
 
@@ -50,14 +54,14 @@ def _had_prompt(host: str) -> bool:
     return traffic is not None and traffic.size > 0
 
 
-def _parts(chat: Chat, turn: Turn, cells: int) -> Iterator[str]:
+def departing_parts(chat: Chat, media: list[Media], *, earlier: int, cells: int) -> Iterator[str]:
+    """Yield what a request to a chat's model has; `earlier` turns and `cells` of the notebook are in it."""
     yield "the prompt and the system prompt" if chat.system else "the prompt"
-    if earlier := sum(node.turn is not None and node.turn is not turn for node in chat.tree.active_path):
+    if earlier:
         yield f"{count_of(earlier, 'earlier turn')} of this chat"
     if cells:
         yield f"{count_of(cells, 'cell')} of the notebook with what they show"
-    files = [_describe_file(part) for part in turn.prompt.parts if isinstance(part, Media)]
-    yield from _named(files, "file")
+    yield from _named([_describe_file(part) for part in media], "file")
     entries = chat.exposed_variables()
     yield from _named(
         [

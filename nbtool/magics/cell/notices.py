@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.events import Event, Notice
-from nbtool.magics.cell.earlier_chat import earlier_chat_note
+from nbtool.magics.cell.earlier_chat import earlier_chat_note, former_turns_note
 from nbtool.magics.cell.filled_prompt import describe_unfilled
 from nbtool.magics.cell.first_departure import first_departure_note
 from nbtool.magics.cell.reruns import former_run_note
@@ -23,6 +23,7 @@ def notices_before(chat: Chat, names: NotebookNamespace, flags: Flags, turn: Tur
     cells = names.cell_contexts.get(chat.chat_id)
     return [
         earlier_chat_note(magic) if flags.begins_chat else "",
+        former_turns_note(flags.former_turns, CellSource(flags.chat, magic)),
         former_run_note(turn.cell_id),
         f"Sent with {cells.describe()}." if cells else "",
         first_departure_note(chat, turn, cells=cells.count if cells else 0, magic=magic),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from argparse import Namespace as Flags
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from nbtool.chat.model import Model
 from nbtool.chat.rerun.operations import Edit, EditReply, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.reviewer import Reviewer, reviewer_of
 from nbtool.chat.turn import Turn
+from nbtool.chat.turn_composition import count_sent_turns
 from nbtool.errors import BadUsage, ModelNotFound
 from nbtool.events import ReplyFinished
 from nbtool.magics.cell.approver import CellApprover
@@ -28,6 +28,7 @@ from nbtool.magics.cell.interrupts import LINGER_SECONDS, Interrupts, one_interr
 from nbtool.magics.cell.name_checks import check_hidden, check_unread, find_variable
 from nbtool.magics.cell.notebook_session import notebook_of_cell, uses_cells
 from nbtool.magics.cell.notices import after_start, changes_notice, identify_cell, notices_before
+from nbtool.magics.cell.request_preview import preview_lines
 from nbtool.magics.cell.reruns import CellRerun
 from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, choose_model
 from nbtool.magics.flags.flag_parser import budget, mentions
@@ -37,13 +38,13 @@ from nbtool.magics.kernel.cell_messages import can_ask_for_input, cell_id, turn_
 from nbtool.magics.kernel.editor_cells import INPUT_PLACE, WIDGET_SETTING, is_editor_cell
 from nbtool.magics.names.continued_chat import former_needs, restore_for_turn, restore_later_names, settle_names
 from nbtool.magics.names.namespace import NotebookNamespace
-from nbtool.magics.notebook.cell_context import CHARACTERS_PER_TOKEN
 from nbtool.magics.notebook.inserted_cell import CellSource
 from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.magics.views import View, can_park, make_view
 from nbtool.magics.views.cleared_output import follow_clearing
+from nbtool.messages import Media
 from nbtool.policy import site_policy
-from nbtool.text import count_of, shorten
+from nbtool.text import shorten
 from nbtool.toolsets.notebook_access import open_notebook
 from nbtool.wire.dialects.options import combine_options
 
@@ -254,7 +255,7 @@ def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) 
 
 
 def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str = "chat") -> None:
-    """Print the exact request of the cell without sending it; the chat is unchanged.
+    """Print the exact request of the cell without sending it, below who would get what; the chat is unchanged.
 
     Raises:
         BadUsage: as `run_cell`.
@@ -273,20 +274,17 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
             options=_request_options(chat, flags),
             settings=settings,
         )
-        address = chat.model.address
+        sent_cells = cells.count if cells else 0
+        media = [part for part in attached if isinstance(part, Media)]
+        earlier = count_sent_turns(chat, settings)
+        lines = list(preview_lines(chat, request, media, earlier=earlier, cells=sent_cells))
     finally:
         put_back()
     if hint := "" if flags.fill else describe_unfilled(body, names.objects):
         print(hint)  # noqa: T201 - a notice for the person
     if cells:
         print(f"Sent with {cells.describe()}.")  # noqa: T201 - the requested output
-    size = len(json.dumps(request.body, ensure_ascii=False))
-    tokens = max(1, size // CHARACTERS_PER_TOKEN)
-    print(f"Nothing was sent. The request has {count_of(size, 'character')}, about {count_of(tokens, 'token')}:")  # noqa: T201 - the same
-    print(f"POST {address}{request.path}")  # noqa: T201 - the same
-    print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
-    for upload in request.uploads:
-        print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {count_of(len(upload.data), 'byte')})")  # noqa: T201 - the same
+    print("\n".join(lines))  # noqa: T201 - the same
 
 
 def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:

@@ -134,6 +134,7 @@ def cell_parser() -> Parser:
         cell_context=None,
         fixes=0,
         begins_chat=False,
+        former_turns=(),
         typed="",
         unread=[],
         set_options={},

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from nbtool.errors import BadUsage, UnknownTool
@@ -186,6 +186,8 @@ def _refuse_data(name: str, thing: Any, patterns: Sequence[str]) -> None:
     kind = type(thing)
     is_module = isinstance(thing, ModuleType)
     is_library = kind.__module__.partition(".")[0] in sys.stdlib_module_names and kind.__module__ != "__main__"
+    if isinstance(thing, list | tuple | set | frozenset | dict):
+        _refuse_tools_inside(name, thing)
     count = count_methods(thing)
     if (patterns and (is_module or count)) or not (is_module or is_library or count > MAX_METHODS):
         return
@@ -197,6 +199,19 @@ def _refuse_data(name: str, thing: Any, patterns: Sequence[str]) -> None:
     text = f"; `-t {name}.METHOD` makes one method a tool" if count else ""
     fix = f"Expose it with -v: `-v {name}` lets tools use it by reference{text}."
     raise BadUsage(f"{name!r} is data ({kind.__name__}{methods}), not a tool.", fix=fix)
+
+
+def _refuse_tools_inside(name: str, things: Any) -> None:
+    """Refuse a collection of tools: `-t` takes the name of each, or a toolset of them."""
+    items = f"{name}.values()" if isinstance(things, dict) else name
+    inside = things.values() if isinstance(things, dict) else things
+    if not any(isinstance(thing, FunctionType | MethodType | Tool | ToolSource) for thing in inside):
+        return
+    raise BadUsage(
+        f"{name!r} is a {type(things).__name__} of tools, not a tool.",
+        fix=f"Name each tool, as in `-t first second`, or make a toolset: `from nbtool import Toolset` and "
+        f"`{name} = Toolset({name!r}, {items})`.",
+    )
 
 
 def _members(thing: Any) -> list[str]:

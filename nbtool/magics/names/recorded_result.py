@@ -12,7 +12,7 @@ from nbtool.turn_state import Call
 MAX_CHARS = 1_000_000
 """Characters of a recorded text that are read as data; a longer one stays a text."""
 
-TEXT = "the text that the model saw"
+TEXT = "its text in the history"
 
 _TABLE = re.compile(r"([A-Za-z_]\w{0,60}), [\d,]+ rows? by [\d,]+ columns?\b")
 """How the text of a table begins, with its type."""
@@ -22,7 +22,7 @@ _CONSTANTS = {"True": True, "False": False, "None": None}
 
 @dataclass(frozen=True, slots=True)
 class RecordedResult:
-    """A value, and what it is in words; `is_text` if it is only what the model saw of an object.
+    """A value, and what it is in words; `is_text` if it is only a text about an object.
 
     `type_name` is the type that the object of a text had, where the text says so.
     """
@@ -36,7 +36,7 @@ class RecordedResult:
 def recorded_result(call: Call) -> RecordedResult | None:
     """Return what the record of a call in an earlier kernel has of its result; None if it has a part of it only.
 
-    A number, a text, JSON data or one image is the value; of any other object it is the text that the model saw.
+    A number, a text, JSON data or one image is the value; of any other object it is the text of its result.
     """
     if call.status != "ok" or call.whole:
         return None
@@ -54,7 +54,7 @@ def recorded_result(call: Call) -> RecordedResult | None:
         return as_text
     if isinstance(value, str):  # the text of a result is written without quotes
         return as_text
-    return RecordedResult(value, f"as the model saw it, a value of type {type(value).__name__}")
+    return RecordedResult(value, f"as the history has it, a value of type {type(value).__name__}")
 
 
 def _own_text(call: Call) -> str:

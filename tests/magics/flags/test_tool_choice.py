@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,19 @@ def test_data_given_as_a_tool_is_refused_with_the_flag_that_exposes_it(
     assert says in str(raised.value)
     assert "`-v it`" in str(raised.value)
     assert tools_after_cells("-v it") == []
+
+
+@pytest.mark.parametrize("thing", ["[double]", "(double,)", "{double}", "{'twice': double}"])
+def test_a_collection_of_tools_is_refused_with_the_line_that_makes_a_toolset_of_it(
+    shell: Any, tools_after_cells: Any, thing: str
+) -> None:
+    assert shell.run_cell(f"several = {thing}").success
+    with pytest.raises(Exception, match="of tools, not a tool") as raised:
+        tools_after_cells("-t several")
+
+    *_, import_line, toolset_line = re.findall("`(.+?)`", str(raised.value))
+    assert shell.run_cell(f"{import_line}\n{toolset_line}").success
+    assert tools_after_cells("-t several")
 
 
 def test_a_module_given_as_a_tool_names_the_way_to_one_function(tools_after_cells: Any) -> None:

@@ -54,4 +54,4 @@ def test_a_foreign_body_is_one_line_of_bounded_length_without_markup_and_keys() 
     assert excerpt(page) == f"No key Bearer {HIDDEN}"
     assert excerpt("a < b") == "a < b"
     assert excerpt("x" * 50, limit=50) == "x" * 50
-    assert excerpt("x" * 51, limit=50) == "x" * 50 + "[… 1 character more]"
+    assert excerpt("x" * 99, limit=50) == "x" * 50 + "[… 49 characters more]"

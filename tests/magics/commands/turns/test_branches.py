@@ -132,6 +132,7 @@ def test_other_versions_are_in_the_history(chat_shell: Any, capsys: pytest.Captu
     ("command", "actual"),
     [
         ("branch b9", "This chat has no branch 9: it has branch 1 only."),
+        ("branch b9", "`%chat branch 1` starts one after turn 1"),
         ("branch a b", "%chat branch takes one turn, not 'a b'."),
         ("branch b9 --as other", "This chat has no branch 9: it has branch 1 only."),
         ("branch b1 --name euro", "`%chat branch b2 --as NAME` makes its turns a chat of that name."),
