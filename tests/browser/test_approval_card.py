@@ -171,8 +171,7 @@ def test_each_state_of_the_card_can_be_seen(lab: Lab, theme: Literal["light", "d
     notebook.wait_ended(1)
     asked = card(notebook, 2)
     item = asked.locator(".nb-item").last
-    item.get_by_role("button", name="Edit or reason…").click()
-    item.get_by_role("button", name="Edit", exact=True).click()
+    item.get_by_role("button", name="Edit…").click()
     asked.get_by_role("textbox", name="n integer").fill("500")
     screenshot(asked, f"card-edit-{theme}")
     asked.locator(".nb-item").first.get_by_role("button", name="Deny", exact=True).click()

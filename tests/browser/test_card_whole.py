@@ -46,7 +46,7 @@ SHOW = """async (document_) => {
 }"""
 OPEN = """async () => {
   for (const item of window.items) {
-    window.press(item, "Edit or reason…"); // of several calls each is a line at first, and opened on demand
+    window.press(item, "Reason…"); // of several calls each is a line at first, and opened on demand
     await window.frame();
     window.press(item, "Show all");
     await window.frame();

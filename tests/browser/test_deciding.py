@@ -72,7 +72,7 @@ def test_an_approval_that_is_remembered_for_a_tool_settles_the_calls_that_wait_a
     asked = card(notebook, 1)
     first = asked.locator(".nb-item").first
 
-    first.get_by_role("button", name="Edit or reason…").click()
+    first.get_by_role("button", name="Reason…").click()
     first.get_by_label("Remember the decision").select_option("Approve every call of price, whatever its arguments")
     expect(first.get_by_role("alert")).to_contain_text("Approving these arguments only is safer.")
     press(first, "Approve every call")
@@ -87,6 +87,24 @@ def test_an_approval_that_is_remembered_for_a_tool_settles_the_calls_that_wait_a
     assert "AAA" not in listed, "it is not for one set of arguments"
     notebook.wait_output(5, "['AAA', 'BBB', 'CCC', 'DDD']")
     expect(notebook.output(4)).to_contain_text("approved as remembered")
+    assert notebook.errors == []
+
+
+@pytest.mark.journey
+def test_one_of_several_calls_is_denied_with_a_reason(lab: Lab) -> None:
+    notebook = chat(lab, THREE, "print([(c.status, c.reason) for c in answer.calls])")
+    asked = card(notebook, 1)
+
+    asked.locator(".nb-item").nth(1).get_by_role("button", name="Reason…").click()
+    expect(asked.get_by_label("Reason, if you deny")).to_be_focused()
+    notebook.page.keyboard.type("not this one")
+    notebook.page.keyboard.press("Enter")
+    expect(asked.locator(".nb-item")).to_have_count(2)
+    press(asked, "Approve all 2")
+    notebook.wait_ended(1)
+
+    notebook.run_cell(2)
+    notebook.wait_output(2, "[('ok', ''), ('denied', 'not this one'), ('ok', '')]")
     assert notebook.errors == []
 
 

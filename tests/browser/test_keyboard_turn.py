@@ -65,9 +65,7 @@ def decide_by_keys(notebook: Notebook, asked: Locator) -> None:
     press, write = notebook.page.keyboard.press, notebook.page.keyboard.type
     expect(notebook.output(1).get_by_role("button", name="Stop")).to_be_visible()
     tab_to(notebook, "Deny all 2")
-    tab_to(notebook, "Edit or reason…")
-    press("Enter")
-    tab_to(notebook, "Edit")
+    tab_to(notebook, "Edit…")
     press("Enter")
     expect(asked.get_by_role("textbox", name="ticker text")).to_be_focused()
     tab_to(notebook, "n integer")
@@ -161,7 +159,8 @@ CARD = """
       - text: "?"
     - button "Approve"
     - button "Deny"
-    - button "Edit or reason…"
+    - button "Edit…"
+    - button "Reason…"
     - status
   - group "Run price":
     - paragraph:
@@ -170,7 +169,8 @@ CARD = """
       - text: "?"
     - button "Approve"
     - button "Deny"
-    - button "Edit or reason…"
+    - button "Edit…"
+    - button "Reason…"
     - status
 """
 ENDED = """

@@ -175,9 +175,10 @@ test("several short calls are one line each, and the fields of one open on deman
   const closed = desk.el.querySelectorAll(".nb-compact").length;
   const fields = desk.el.querySelectorAll(".nb-reason").length;
 
-  await desk.press("Edit or reason…");
+  await desk.press("Reason…");
 
   expect([closed, fields]).toEqual([2, 0]);
+  expect(document.activeElement).toBe(desk.el.querySelector(".nb-reason"));
   expect(desk.el.querySelector(".nb-compact .nb-card-summary")?.textContent).toBe('Run tool2(ticker="AAA")?');
   expect(desk.el.querySelectorAll(".nb-reason")).toHaveLength(1);
 });

@@ -25,6 +25,9 @@ import { Body, contentSize, Edit } from "./QuestionBody";
 import { REMEMBER_LABELS, rememberChoices, rememberWarning } from "./remember";
 import { canOpen, openSignIn, SignInAddress } from "./SignIn";
 
+/** What an edit is written in: the fields of a call, or the text of a result. */
+const FIELDS = ".nb-fields :is(textarea,input,select),textarea";
+
 /** Why a card looks like a warning: the author of the tool, nbtool itself or the policy of the administrator wants it so. */
 const WHY_SENSITIVE = "Sensitive: you are asked every time, and no decision is remembered.";
 
@@ -48,7 +51,8 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
   #el = createRef<HTMLFieldSetElement>();
   #end = createRef<HTMLDivElement>();
   #observer: IntersectionObserver | null = null;
-  #startsEditing = false;
+  /** What gets the focus once it is there: a person chose to write in it. */
+  #focusNext = "";
 
   override componentDidMount(): void {
     if (!this.#end.current) return;
@@ -63,9 +67,10 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
     const { draft } = this.props;
     if ((draft.isExpanded && !isExpanded) || (draft.isEditing && !isEditing))
       requestAnimationFrame(() => this.#el.current?.scrollIntoView({ block: "nearest" }));
-    if (!this.#startsEditing || !this.props.draft.isEditing) return;
-    this.#startsEditing = false;
-    this.#el.current?.querySelector("textarea")?.focus();
+    const field = this.#focusNext && this.#el.current?.querySelector<HTMLElement>(this.#focusNext);
+    if (!field) return;
+    this.#focusNext = "";
+    field.focus();
   }
 
   override componentWillUnmount(): void {
@@ -125,17 +130,11 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
     this.props.change({ isOpened: true });
   };
 
-  #expand = (): void => {
-    this.#el.current?.focus({ preventScroll: true });
-    this.props.change({ isExpanded: true });
-  };
-
   #toggleEditor = (): void => {
     const { isEditing, text } = this.props.draft;
-    this.#startsEditing = !isEditing && text === null;
-    this.props.change(
-      isEditing || text !== null ? { isEditing: false, text: null, problems: {} } : { isEditing: true },
-    );
+    const isUndone = isEditing || text !== null;
+    this.#focusNext = isUndone ? "" : FIELDS;
+    this.props.change(isUndone ? { isEditing: false, text: null, problems: {} } : { isEditing: true });
   };
 
   render(): JSX.Element {
@@ -250,18 +249,27 @@ export class Question extends Component<Props, { isBeingDrawn: boolean; isTooEar
           {no.label}
         </button>
         {isCompact ? (
-          <button
-            type="button"
-            class="nb-text-button"
-            title="Show all of it: edit it, or give a reason"
-            onClick={this.#expand}
-          >
-            {is_form ? "Fill in" : "Edit or reason…"}
-          </button>
+          <>
+            {this.#renderOpener(is_form ? "Fill in" : "Edit…", { isEditing: true }, FIELDS)}
+            {!is_form && this.#renderOpener("Reason…", {}, ".nb-reason")}
+          </>
         ) : (
           this.#renderFields(readable)
         )}
       </div>
+    );
+  }
+
+  /** The button that opens all of one line of several, for what a person wants to write in a field of it. */
+  #renderOpener(label: string, change: Partial<Draft>, field: string): JSX.Element {
+    const open = (): void => {
+      this.#focusNext = field;
+      this.props.change({ isExpanded: true, ...change });
+    };
+    return (
+      <button type="button" class="nb-text-button" onClick={open}>
+        {label}
+      </button>
     );
   }
 

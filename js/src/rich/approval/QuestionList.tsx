@@ -40,14 +40,11 @@ interface State {
   armed: string;
   /** The set of questions, and of those that are open, that may be approved together. */
   settled: string;
-  /** Whether all were to be approved by a click at the place of a decision about one. */
-  isSamePlace: boolean;
-  /** Whether an approval was refused because a question was still being rendered. */
-  isBeingDrawn: boolean;
-  /** Whether a click for all came before it counts. */
-  isTooEarly: boolean;
-  /** Whether all were to be approved when some had not been read. */
-  isUnread: boolean;
+  /**
+   * Why the last click for all decided nothing: it came too early, at the place of a decision about one, while a question was
+   * being rendered, or before all had been read.
+   */
+  refusal: "" | "early" | "place" | "drawing" | "unread";
   drafts: Record<string, Draft>;
   /** Questions that were on the card, by digest; the next round's leave no trace of them. */
   questions: Questions;
@@ -66,10 +63,7 @@ export class Card extends Component<Props, State> {
   override state: State = {
     armed: "",
     settled: "",
-    isSamePlace: false,
-    isBeingDrawn: false,
-    isTooEarly: false,
-    isUnread: false,
+    refusal: "",
     drafts: {},
     questions: {},
   };
@@ -154,7 +148,10 @@ export class Card extends Component<Props, State> {
     const delay = this.#settleKey === "" ? ARM_MS : SETTLE_MS;
     this.#settleKey = key;
     clearTimeout(this.#settleTimer);
-    this.#settleTimer = window.setTimeout(() => this.setState({ settled: key, isSamePlace: false }), delay);
+    this.#settleTimer = window.setTimeout(
+      () => this.setState(({ refusal }) => ({ settled: key, refusal: refusal === "place" ? "" : refusal })),
+      delay,
+    );
   }
 
   /** Identifies the questions on the card and those that are open; empty without any. */
@@ -197,25 +194,27 @@ export class Card extends Component<Props, State> {
   }
 
   #approveAll(calls: readonly PendingCall[], event: MouseEvent): void {
-    const isTaken = this.#isArmed() && this.state.settled === this.#settleKeyNow();
-    this.setState({ isTooEarly: !isTaken });
-    if (!isTaken) return;
-    const isSamePlace = this.#isAtLastClick(event);
-    this.setState({ isSamePlace });
-    if (isSamePlace) return;
-    const isBeingDrawn = Boolean(this.#el.current?.querySelector("[aria-busy=true]"));
-    const unread = this.#unread(calls)[0];
-    this.setState({ isBeingDrawn, isUnread: Boolean(unread) });
-    if (unread) {
-      const items = this.#el.current?.querySelectorAll(".nb-item");
-      items?.[this.#calls().indexOf(unread)]?.scrollIntoView({ block: "nearest" });
-    }
-    if (unread || isBeingDrawn) return; // what is not rendered yet was not read
+    const refusal = this.#refusalOf(calls, event);
+    this.setState({ refusal });
+    if (refusal) return;
     for (const call of calls) this.props.connection.decide(approveMessage(call, this.#draft(call)));
   }
 
+  /** Why a click does not approve all; the first call that was not read comes into view. */
+  #refusalOf(calls: readonly PendingCall[], event: MouseEvent): State["refusal"] {
+    if (!this.#isArmed() || this.state.settled !== this.#settleKeyNow()) return "early";
+    if (this.#isAtLastClick(event)) return "place";
+    const unread = this.#unread(calls)[0];
+    if (unread) {
+      const items = this.#el.current?.querySelectorAll(".nb-item");
+      items?.[this.#calls().indexOf(unread)]?.scrollIntoView({ block: "nearest" });
+      return "unread";
+    }
+    return this.#el.current?.querySelector("[aria-busy=true]") ? "drawing" : "";
+  }
+
   #denyAll(calls: readonly PendingCall[]): void {
-    this.setState({ isTooEarly: !this.#isArmed() });
+    this.setState({ refusal: this.#isArmed() ? "" : "early" });
     if (!this.#isArmed()) return;
     for (const call of calls) this.props.connection.decide(denyMessage(call, this.#draft(call).reason));
   }
@@ -301,7 +300,7 @@ export class Card extends Component<Props, State> {
   #renderBulkButtons(calls: PendingCall[]): JSX.Element {
     const alone = calls.filter(({ question }) => question.sensitive);
     const together = calls.filter(({ question }) => !question.sensitive);
-    const unread = this.state.isUnread ? this.#unread(together).length : 0;
+    const unread = this.#unread(together);
     const isBroken = together.some((call) => Object.keys(this.#draft(call).problems).length);
     const edited = together.filter((call) => isEdited(call, this.#draft(call))).length;
     const isArmed = this.#isArmed();
@@ -309,22 +308,17 @@ export class Card extends Component<Props, State> {
     const names = alone.map(({ question }) => singleLine(question.tool, 60)).join(", ");
     return (
       <span class="nb-row">
-        {this.state.isTooEarly && !(isArmed && isSettled) && (
-          <span class="nb-muted" role="status">
-            {TOO_EARLY}
-          </span>
-        )}
-        {this.state.isSamePlace && (
-          <span class="nb-muted" role="status">
-            You clicked a question at this place: move the pointer, then click again.
-          </span>
-        )}
-        {this.state.isBeingDrawn && <span class="nb-muted">{STILL_DRAWING}</span>}
-        {unread > 0 && (
-          <span class="nb-muted" role="status">
-            {countCalls(this.#unread(together))} not fully shown yet
-          </span>
-        )}
+        <span class="nb-muted" role="status">
+          {
+            {
+              "": "",
+              early: isArmed && isSettled ? "" : TOO_EARLY,
+              place: "You clicked a question at this place: move the pointer, then click again.",
+              drawing: STILL_DRAWING,
+              unread: unread.length ? `${countCalls(unread)} not fully shown yet` : "",
+            }[this.state.refusal]
+          }
+        </span>
         {names && (
           <span class="nb-muted">
             <code>{names}</code> is decided by itself
