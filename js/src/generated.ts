@@ -772,8 +772,15 @@ export interface TurnMediaRequest {
   key: MediaKey;
 }
 
+/** A request to make the branch of a turn a chat of its own with this name, a copy. */
+export interface BranchNameRequest {
+  kind: "name";
+  turn: Id;
+  name: string;
+}
+
 /** Page of an explorer → kernel; the connection adds the envelope. */
-export type ExplorerRequest = ExplorerPlainRequest | OpenRequest | SearchRequest | CellRequestData | TurnMediaRequest;
+export type ExplorerRequest = ExplorerPlainRequest | OpenRequest | SearchRequest | CellRequestData | TurnMediaRequest | BranchNameRequest;
 
 /** The tree of turns. */
 export interface IndexAnswer {
@@ -807,10 +814,10 @@ export interface TotalsAnswer {
   totals: Totals;
 }
 
-/** The source of a cell, or why a request was refused. */
+/** The source of a cell, that a branch was named, or why a request was refused. */
 export interface TextAnswer {
   v: 1;
-  kind: "cell" | "refused";
+  kind: "cell" | "named" | "refused";
   id: string;
   text: string;
 }
@@ -899,15 +906,40 @@ export interface ContinueRequest {
   turn: TurnId;
 }
 
-export type ActingRequest = VersionRequest | CodeRequest | UndoRequest | RepeatRequest | BindRequest | ContinueRequest;
+/** A request to make the branch of a turn the current one. */
+export interface SwitchRequest {
+  v: 1;
+  kind: "switch";
+  chat: ChatName;
+  turn: TurnId;
+}
+
+/** A request to make the branch of a turn a chat of its own with this name, a copy. */
+export interface NameRequest {
+  v: 1;
+  kind: "name";
+  chat: ChatName;
+  turn: TurnId;
+  name: string;
+}
+
+/** A request which of these turns are not on the current line of their chat. */
+export interface LineRequest {
+  v: 1;
+  kind: "line";
+  turns: TurnId[];
+}
+
+export type ActingRequest = VersionRequest | CodeRequest | UndoRequest | RepeatRequest | BindRequest | ContinueRequest | SwitchRequest | NameRequest;
 
 /** Page of a saved turn → kernel. */
-export type SavedTurnRequest = ActingRequest | ModelsRequest;
+export type SavedTurnRequest = ActingRequest | ModelsRequest | LineRequest;
 
 /**
  * What was done, or why not, as `text`.
  * `source` is that of a cell, `data` the output that shows a version, `models` has the first lines for a cell,
- * and `in_place` is whether the turn's own cell repeats it. `missing` are names that the notebook lacks.
+ * and `in_place` is whether the turn's own cell repeats it. `missing` are names that the notebook lacks. `notes`
+ * has a text for each turn that this kernel has: why later prompts do not see it, empty for one that they see.
  */
 export interface SavedTurnAnswer {
   v: 1;
@@ -918,6 +950,7 @@ export interface SavedTurnAnswer {
   models?: ModelChoice[];
   in_place?: boolean;
   missing?: string[];
+  notes?: Record<string, string>;
 }
 
 export type CellKind = "code" | "markdown" | "raw";

@@ -1,4 +1,4 @@
-"""Answer the requests of a saved turn's page: versions, calls as code, models for its prompt, undo of its changes.
+"""Answer the requests of a saved turn's page: versions, branches, calls as code, models for its prompt, undo.
 
 The page of a saved turn is the extension of JupyterLab. A saved turn may be forged, so that its ids are only looked
 up: what the chat and the journal do not have is refused with the command that helps.
@@ -18,16 +18,19 @@ from nbtool.magics.commands.past_chats.journal_admin import open_chat
 from nbtool.magics.commands.past_chats.reopen import chat_of_turn, read_chat_of, reopen_chat_of
 from nbtool.magics.commands.state.model_choices import model_choices
 from nbtool.magics.commands.turns.bind import TURN, bind
+from nbtool.magics.commands.turns.branches import name_branch, switch
 from nbtool.magics.commands.turns.undo import undo_command, undo_turn
 from nbtool.magics.names.continued_chat import former_needs
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.magics.notebook.turn_output import saved_turn_bundle, version_fields
-from nbtool.magics.views.shown_turns import shown_turns
+from nbtool.magics.views.shown_turns import LEFT, shown_turns
 from nbtool.view.saved_turn_messages import (
     ActingRequest,
     ModelsRequest,
+    NameRequest,
     RepeatRequest,
     SavedTurnAnswer,
+    SwitchRequest,
     VersionRequest,
     parse_request,
 )
@@ -38,6 +41,8 @@ def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
     request = parse_request(content)
     if request is None:
         return None
+    if request["kind"] == "line":
+        return {"v": VERSION, "ok": True, "text": "", "notes": _line_notes(kernel, set(request["turns"]))}
     context = CommandContext(kernel, request["chat"])
     if request["kind"] == "models":
         return _list_models(context, request)
@@ -61,6 +66,8 @@ def _answer(context: CommandContext, request: ActingRequest) -> SavedTurnAnswer:
     match request["kind"]:
         case "version":
             return _switch(context, request, note)
+        case "switch" | "name":
+            return {"v": VERSION, "ok": True, "text": _join(note, _use_branch(context, request))}
         case "repeat":
             return _repeat(context, request, note)
         case "bind":
@@ -68,6 +75,28 @@ def _answer(context: CommandContext, request: ActingRequest) -> SavedTurnAnswer:
             return {"v": VERSION, "ok": True, "text": _join(note, text)}
         case "undo":
             return _undo(context, context.chat.tree.get(request["turn"])[1], note)
+
+
+def _use_branch(context: CommandContext, request: SwitchRequest | NameRequest) -> str:
+    """Go to the branch of a turn, or make a chat of its own of it, down to its end."""
+    turn = request["turn"]
+    if request["kind"] == "name":
+        return name_branch(context, turn, request["name"])
+    text = switch(context, [turn])
+    shown_turns.update_branch(context.chat)
+    return text
+
+
+def _line_notes(kernel: Kernel, turns: set[str]) -> dict[str, str]:
+    """Return a text for each of the turns that chats of this kernel have: empty for one on the current line."""
+    notes = {}
+    for chat in kernel.chats.values():
+        active = set(chat.tree.active_path)
+        for node in chat.tree.nodes():
+            for turn in node.versions:
+                if turn.turn_id in turns:
+                    notes[turn.turn_id] = "" if node in active else LEFT
+    return notes
 
 
 def _code(context: CommandContext, turn: str) -> SavedTurnAnswer:

@@ -12,7 +12,7 @@ from nbtool.view.actions import ActionId, actions_at
 from nbtool.view.message_envelope import CLOSED, is_for_widget, validate_content
 from nbtool.view.protocol import ExplorerRequest
 
-MessageKind = Literal["hello", "open", "search", "totals", "cell", "rich", "formulas", "media"]
+MessageKind = Literal["hello", "open", "search", "totals", "cell", "name", "rich", "formulas", "media"]
 
 CELL_ACTIONS = actions_at("explorer", "call", "toolbar", "past")
 """The actions that the page of an explorer may request."""
@@ -30,9 +30,9 @@ class CellRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExplorerMessage:
-    """One message of the page; `turn_id` belongs to `open` and `media`, `text` to `search`, `cell` to `cell`.
+    """One message of the page; `turn_id` belongs to `open`, `name` and `media`, `text` to `search` and `name`.
 
-    `key` is the image or sound that `media` requests.
+    `cell` belongs to `cell`, and `key` is the image or sound that `media` requests.
     """
 
     kind: MessageKind
@@ -56,13 +56,9 @@ def parse_message(content: Any, *, nonce: str) -> ExplorerMessage | None:
             return None
         cell = CellRequest(message["action"], message.get("turn", ""), message.get("round", 0), message.get("call", ""))
         return ExplorerMessage("cell", message_id, cell=cell)
-    if message["kind"] == "open":
-        return ExplorerMessage("open", message_id, message["turn"])
-    if message["kind"] == "search":
-        return ExplorerMessage("search", message_id, text=message["text"])
-    if message["kind"] == "media":
-        return ExplorerMessage("media", message_id, message["turn"], key=message["key"])
-    return ExplorerMessage(message["kind"], message_id)
+    fields = {name: str(message.get(name, "")) for name in ("turn", "text", "name", "key")}
+    text = fields["text"] or fields["name"]
+    return ExplorerMessage(message["kind"], message_id, fields["turn"], text, key=fields["key"])
 
 
 @cache

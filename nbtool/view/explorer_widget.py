@@ -44,6 +44,9 @@ class History(Protocol):
     def cell(self, request: CellRequest) -> str:
         """Return the source of the cell for an action."""
 
+    def name_branch(self, turn_id: str, name: str) -> str:
+        """Make the branch of a turn a chat of its own with this name; return what was done."""
+
 
 class ExplorerWidget(HistoryWidget):
     """Shows the history of one conversation, in its state when the page requests it.
@@ -90,13 +93,21 @@ class ExplorerWidget(HistoryWidget):
                 self._send_message({"v": VERSION, "kind": "found", "id": message_id, "found": found})
             case "totals":
                 self._send_message({"v": VERSION, "kind": "totals", "id": message_id, "totals": self._history.totals()})
-            case "cell" if message.cell:
-                text = self._history.cell(message.cell)
-                self._send_message({"v": VERSION, "kind": "cell", "id": message_id, "text": text})
+            case "cell" | "name":
+                self._send_message(self._answer_text(message))
             case "rich" | "formulas":
                 self._send_lazy_module(message.kind)
             case "media":
                 self._send_bytes(message.key, self._history.media(message.turn_id, message.key))
+
+    def _answer_text(self, message: ExplorerMessage) -> Answer:
+        """Return the source of a cell, or what was done."""
+        if message.cell:
+            return {
+                "v": VERSION, "kind": "cell", "id": message.message_id, "text": self._history.cell(message.cell)
+            }  # fmt: skip
+        text = self._history.name_branch(message.turn_id, message.text)
+        return {"v": VERSION, "kind": "named", "id": message.message_id, "text": text}
 
     def _send_message(self, answer: Answer) -> None:
         self.send(answer)

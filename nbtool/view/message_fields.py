@@ -21,6 +21,9 @@ TEXT_LIMIT = 1_000_000
 QUERY_LIMIT = 200
 """Characters of a search that are accepted."""
 
+MAX_BRANCH_NAME = 60
+"""Characters of a name for a branch that are accepted; the page's field takes no more."""
+
 PATH_LIMIT = 4_096
 """Characters of the path of a notebook that are accepted."""
 

@@ -17,6 +17,7 @@ from nbtool.blocks.protocol import Document, Patch
 from nbtool.view.actions import ActionId
 from nbtool.view.message_fields import (
     ADDITION_LIMIT,
+    MAX_BRANCH_NAME,
     MAX_ROUND,
     QUERY_LIMIT,
     TEXT_LIMIT,
@@ -303,7 +304,17 @@ class TurnMediaRequest(TypedDict):
     key: MediaKey
 
 
-ExplorerRequest = ExplorerPlainRequest | OpenRequest | SearchRequest | CellRequestData | TurnMediaRequest
+class BranchNameRequest(TypedDict):
+    """A request to make the branch of a turn a chat of its own with this name, a copy."""
+
+    kind: Literal["name"]
+    turn: Id
+    name: Annotated[str, Field(min_length=1, max_length=MAX_BRANCH_NAME)]
+
+
+ExplorerRequest = (
+    ExplorerPlainRequest | OpenRequest | SearchRequest | CellRequestData | TurnMediaRequest | BranchNameRequest
+)
 """Page of an explorer → kernel; the connection adds the envelope."""
 
 
@@ -344,10 +355,10 @@ class TotalsAnswer(TypedDict):
 
 
 class TextAnswer(TypedDict):
-    """The source of a cell, or why a request was refused."""
+    """The source of a cell, that a branch was named, or why a request was refused."""
 
     v: Literal[1]
-    kind: Literal["cell", "refused"]
+    kind: Literal["cell", "named", "refused"]
     id: str
     text: str
 

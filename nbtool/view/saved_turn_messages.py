@@ -1,8 +1,8 @@
 """The messages between the page of a saved turn and the kernel: a closed set, each validated before use.
 
 A saved turn has no widget, so its page opens a comm with one request and gets one answer. Nothing runs by it. `undo`
-changes the notebook, back to objects that this kernel kept itself, `bind` adds a name to it, and `continue` opens a
-chat of the journal.
+changes the notebook, back to objects that this kernel kept itself, `bind` adds a name to it, `continue` opens a chat of
+the journal, `switch` goes to the branch of a turn, and `name` copies that into a chat of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from typing_extensions import TypedDict  # pydantic requires this one before Pyt
 
 from nbtool.blocks.render.whole_conversation import ModelChoice
 from nbtool.view.message_envelope import CLOSED
-from nbtool.view.message_fields import TEXT_LIMIT, Id, TurnId
+from nbtool.view.message_fields import MAX_BRANCH_NAME, TEXT_LIMIT, Id, TurnId
+
+MAX_ASKED_TURNS = 500
+"""How many turns one request asks about."""
 
 ChatName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$")]
 
@@ -95,8 +98,47 @@ class ContinueRequest(TypedDict):
     turn: TurnId
 
 
-ActingRequest = VersionRequest | CodeRequest | UndoRequest | RepeatRequest | BindRequest | ContinueRequest
-SavedTurnRequest = ActingRequest | ModelsRequest
+@final
+class SwitchRequest(TypedDict):
+    """A request to make the branch of a turn the current one."""
+
+    v: Literal[1]
+    kind: Literal["switch"]
+    chat: ChatName
+    turn: TurnId
+
+
+@final
+class NameRequest(TypedDict):
+    """A request to make the branch of a turn a chat of its own with this name, a copy."""
+
+    v: Literal[1]
+    kind: Literal["name"]
+    chat: ChatName
+    turn: TurnId
+    name: Annotated[str, Field(min_length=1, max_length=MAX_BRANCH_NAME)]
+
+
+@final
+class LineRequest(TypedDict):
+    """A request which of these turns are not on the current line of their chat."""
+
+    v: Literal[1]
+    kind: Literal["line"]
+    turns: Annotated[list[TurnId], Field(min_length=1, max_length=MAX_ASKED_TURNS)]
+
+
+ActingRequest = (
+    VersionRequest
+    | CodeRequest
+    | UndoRequest
+    | RepeatRequest
+    | BindRequest
+    | ContinueRequest
+    | SwitchRequest
+    | NameRequest
+)
+SavedTurnRequest = ActingRequest | ModelsRequest | LineRequest
 """Page of a saved turn → kernel."""
 
 
@@ -105,6 +147,7 @@ class SavedTurnAnswer(TypedDict):
 
     `source` is that of a cell, `data` the output that shows a version, `models` has the first lines for a cell, and
     `in_place` is whether the turn's own cell repeats it. `missing` are names that the notebook lacks.
+    `notes` has a text for each turn that this kernel has: why later prompts do not see it, empty for one that they see.
     """
 
     v: Literal[1]
@@ -115,6 +158,7 @@ class SavedTurnAnswer(TypedDict):
     models: NotRequired[list[ModelChoice]]
     in_place: NotRequired[bool]
     missing: NotRequired[list[str]]
+    notes: NotRequired[dict[str, str]]
 
 
 def parse_request(content: object) -> SavedTurnRequest | None:

@@ -46,6 +46,36 @@ def restart(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
 
 
+def test_the_turns_beside_the_current_line_are_named_and_unknown_ones_are_not(shell: Any, versions: list[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast -o later --edit 1\nAnother question.")
+    later, (_, second) = shell.user_ns["later"].turn_id, versions
+    asked = {"v": 1, "kind": "line", "turns": [second, later, "turn_of_nobody"]}
+
+    before = answer_page(chats_of(shell), asked)
+    switched = ask(shell, "switch", second)
+    after = answer_page(chats_of(shell), asked)
+
+    assert before is not None
+    assert after is not None
+    assert [bool(before["notes"][turn]) for turn in (second, later)] == [True, False]
+    assert [bool(after["notes"][turn]) for turn in (second, later)] == [False, True]
+    assert switched["ok"]
+    assert len(after["notes"]) == 2
+
+
+@pytest.mark.parametrize(("name", "is_ok"), [("other", True), ("not a name", False), ("price", False)])
+def test_the_branch_of_a_turn_is_named_down_to_its_end(shell: Any, versions: list[str], name: str, is_ok: bool) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nAnd now?")
+    shell.run_cell("%%chat -q -m practice:fast --edit 1\nAnother question.")
+
+    answer = ask(shell, "name", versions[1], name=name)
+
+    assert answer["ok"] is is_ok
+    made = chats_of(shell).chats.get(name)
+    assert made is None or [node.turn.prompt.text for node in made.tree.active_path][1:] == ["And now?"]
+    assert (made is not None) is is_ok
+
+
 def test_another_version_is_shown_with_its_versions_and_the_chat_goes_on_from_it(
     shell: Any, versions: list[str]
 ) -> None:

@@ -46,6 +46,11 @@ class StubHistory:
             raise BadUsage("This call left no result that is kept.")
         return "%%chat --rerun t"
 
+    def name_branch(self, turn_id: str, name: str) -> str:
+        if name == "taken":
+            raise BadUsage("No chat can be called 'taken' here.")
+        return f"The chat {name} has copies of {turn_id}."
+
 
 class Page:
     """An explorer whose messages are collected in place of a comm."""
@@ -146,3 +151,19 @@ def test_the_module_that_all_views_share_is_sent_when_the_page_asks(page: Page) 
     assert answer is not None
     assert answer["kind"] == "rich"
     assert len(page.buffers) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text"), [("other", "named", "The chat other has copies of t1."), ("taken", "refused", "'taken'")]
+)
+def test_a_branch_is_named_or_the_page_gets_the_reason_why_not(name: str, kind: str, text: str) -> None:
+    said = Page().says("name", turn="t1", name=name)
+
+    assert said is not None
+    assert said["kind"] == kind
+    assert text in said["text"]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 61, 5])
+def test_a_name_that_is_out_of_bounds_is_no_message(name: object) -> None:
+    assert Page().says("name", turn="t1", name=name) is None

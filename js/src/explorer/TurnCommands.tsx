@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import type { Document } from "../protocol";
 import { actionsAt, actionText, isPossible } from "../views/actions";
+import { NameBranch } from "../views/NameBranch";
 import type { ExplorerClient } from "./client";
 
 interface TurnActionsProps {
@@ -26,6 +27,13 @@ export function TurnActions({ client, document, compare }: TurnActionsProps): JS
         />
       ))}
       <ActionButton label="Compare with…" press={compare} />
+      {offered.includes("branch") && (
+        <NameBranch
+          key={turn}
+          buttonClass="nb-button nb-x-action"
+          name={(name) => client.nameBranch(turn, name)}
+        />
+      )}
     </div>
   );
 }

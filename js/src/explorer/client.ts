@@ -42,6 +42,8 @@ export interface ExplorerClient {
   requestMedia(turn: string, key: string): void;
   /** Request a cell; it is inserted below this one where the page can. */
   requestCell(cell: CellRequest): void;
+  /** Request that a turn's branch becomes a chat of its own with this name. */
+  nameBranch(turn: string, name: string): void;
   dismissCell(): void;
   title: string;
   /** The turn that is open first; empty for the last one. */
@@ -100,6 +102,10 @@ export function createExplorerClient(model: Model, signal: AbortSignal): Explore
       show({ insertedCell: { state: "requested", text: "" } });
       request({ kind: "cell", ...wanted });
     },
+    nameBranch(turn, name) {
+      show({ insertedCell: { state: "requested", text: "" } });
+      request({ kind: "name", turn, name });
+    },
     dismissCell: client.dismissCell,
     title: String(model.get("title") ?? ""),
     initialTurn: String(model.get("turn") ?? ""),
@@ -127,9 +133,13 @@ function changesFrom(
       return { totals: answer.totals };
     case "cell":
       return question.kind === "cell" ? { insertedCell: insertOrShow(model, answer.text) } : {};
+    case "named":
+      return { insertedCell: { state: "done", text: answer.text } };
     case "refused":
       if (question.kind === "open") return { details: withDetail(heard.details, question.turn, answer.text) };
-      return question.kind === "cell" ? { insertedCell: { state: "refused", text: answer.text } } : {};
+      return ["cell", "name"].includes(question.kind)
+        ? { insertedCell: { state: "refused", text: answer.text } }
+        : {};
   }
 }
 

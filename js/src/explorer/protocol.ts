@@ -33,6 +33,7 @@ export function isAnswer(value: unknown): value is Answer {
     case "totals":
       return isObject(value.totals) && Array.isArray(value.totals.tools);
     case "cell":
+    case "named":
     case "refused":
       return typeof value.text === "string";
     default:

@@ -105,6 +105,7 @@ export function createSavedClient(history: ParsedHistory): ExplorerClient {
     requestTotals: () => show({ totals: history.totals }),
     requestMedia: () => {},
     requestCell: () => {},
+    nameBranch: () => {},
     dismissCell: () => {},
     title: history.title,
     initialTurn: history.turn,

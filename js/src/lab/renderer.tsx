@@ -2,7 +2,7 @@
 import { render } from "preact";
 import type { Resend } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
-import type { ActionId, Document } from "../protocol";
+import { type ActionId, type Document, type SavedTurnRequest, VERSION } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 import { parseSavedTurn, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
@@ -20,6 +20,7 @@ import {
 import { learnMagic } from "./chatSyntax";
 import { takeLostFocus } from "./focus";
 import { requestFromKernel } from "./kernelRequest";
+import { type LineView, lineOf } from "./line";
 import { canRepeat, chatCellOf, runCell } from "./repeat";
 import { applyAnswer, requestFor } from "./savedTurnRequests";
 import type { MimeModel, NotebookPanel, Renderer, RendererContext, RendererFactory } from "./types";
@@ -68,6 +69,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
     #fallback: Renderer | undefined;
     #count = 0;
     #stopKeeping = (): void => {};
+    #lineView: LineView | undefined;
 
     /** Draw a turn; what is none, or not of this version, is left to the forms that the notebook has beside it. */
     async renderModel(model: MimeModel): Promise<void> {
@@ -88,6 +90,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
       );
       this.#turn = turn;
       this.#updateActions();
+      this.#watchLine();
       const change = switched.get(document.head.turn_id);
       switched.delete(document.head.turn_id);
       if (change) turn.showOutcome(change.outcome);
@@ -114,6 +117,39 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
           return { isSent: runCell(shared, own.panel, own.widget), text };
         },
       };
+    }
+
+    /** Keep it true whether later prompts see the turn, while it is in a notebook. */
+    #watchLine(): void {
+      const [panel, turn] = [this.#panel, this.#turn];
+      const head = turn?.state().document.head;
+      if (this.#lineView && panel) lineOf(panel).remove(this.#lineView);
+      this.#lineView = undefined;
+      if (!panel || !turn || !head?.turn_id) return;
+      const about = { v: VERSION, chat: head.chat ?? "main", turn: head.turn_id } as const;
+      const act = (request: SavedTurnRequest): void => void this.#useBranch(turn, request);
+      this.#lineView = {
+        turn: head.turn_id,
+        show: (note) =>
+          turn.setLine(note, {
+            goBack: () => act({ ...about, kind: "switch" }),
+            name: (name) => act({ ...about, kind: "name", name }),
+          }),
+      };
+      lineOf(panel).add(this.#lineView);
+    }
+
+    /** Go to the turn's branch, or name it, and show what the kernel says. */
+    async #useBranch(turn: OfflineConnection, request: SavedTurnRequest): Promise<void> {
+      turn.showOutcome({ state: "requested", text: "" });
+      const answer = await requestFromKernel(this.#panel?.sessionContext.session?.kernel, request);
+      if (answer) turn.showOutcome({ state: answer.ok ? "done" : "refused", text: answer.text });
+      else
+        turn.showOutcome({
+          state: "refused",
+          text: "nbtool is not loaded in this kernel: run `%load_ext nbtool`.",
+        });
+      if (this.#panel) lineOf(this.#panel).ask();
     }
 
     /** Run an action in place if the kernel knows nbtool, else by a cell below. */
@@ -190,7 +226,9 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
 
     #setPanel(panel: NotebookPanel | undefined): void {
       for (const signal of signalsOf(this.#panel)) signal.disconnect(this.#updateActions);
+      if (this.#lineView && this.#panel) lineOf(this.#panel).remove(this.#lineView);
       this.#panel = panel;
+      this.#watchLine();
       for (const signal of signalsOf(panel)) signal.connect(this.#updateActions);
       this.#stopKeeping();
       this.#stopKeeping = keepWhole(this.node, panel);

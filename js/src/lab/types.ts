@@ -85,7 +85,13 @@ export interface CommOpen {
 export interface IopubMessage {
   header: { msg_type: string };
   parent_header: { msg_type?: string };
-  content: { execution_state?: string };
+  content: { execution_state?: string; code?: string };
+}
+
+/** Emits every message of a kernel that is for all clients. */
+interface IopubSignal {
+  connect(listener: (sender: unknown, message: IopubMessage) => void): void;
+  disconnect(listener: (sender: unknown, message: IopubMessage) => void): void;
 }
 
 /** A kernel: https://jupyter-client.readthedocs.io/en/stable/messaging.html#introspection describes its answers. */
@@ -98,11 +104,7 @@ export interface Kernel {
     detail_level: 0 | 1;
   }): Promise<{ content: { status: string; found?: boolean } }>;
   readonly clientId?: string;
-  /** Emits every message of the kernel that is for all clients. */
-  readonly iopubMessage?: {
-    connect(listener: (kernel: unknown, message: IopubMessage) => void): void;
-    disconnect(listener: (kernel: unknown, message: IopubMessage) => void): void;
-  };
+  readonly iopubMessage?: IopubSignal;
   createComm?(target: string): Comm;
   registerCommTarget?(target: string, onOpen: (comm: Comm, message: CommOpen) => void): void;
 }
@@ -111,6 +113,8 @@ export interface SessionContext {
   readonly session: {
     readonly kernel: Kernel | null;
   } | null;
+  /** Of the kernel of now, also after another one was chosen. */
+  readonly iopubMessage?: IopubSignal;
   readonly kernelChanged: Signal;
   readonly connectionStatusChanged: Signal;
   readonly statusChanged: Signal;

@@ -2,6 +2,7 @@ import { createRef, type JSX } from "preact";
 import type { Document } from "../protocol";
 import { Turn } from "../views/Turn";
 import { Find } from "./Find";
+import { LineNote } from "./LineNote";
 import type { OfflineConnection } from "./offline";
 import { searchableTexts } from "./search";
 
@@ -15,7 +16,7 @@ export function Saved({ connection }: { connection: OfflineConnection }): JSX.El
   return (
     <div class="nb-saved">
       <div ref={turn}>
-        <Turn connection={connection}>
+        <Turn connection={connection} below={<LineNote connection={connection} />}>
           {isSearchable(document) && <Find blocks={document.blocks} turn={() => turn.current} />}
         </Turn>
       </div>

@@ -3,6 +3,19 @@ import type { Connection, TurnState } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
 import type { ActionId, Document } from "../protocol";
 
+/** What can be done about a turn that is not on the current line. */
+export interface LineActions {
+  goBack(): void;
+  name(name: string): void;
+}
+
+/** The id of the notice that a file has of the current line, which was true when the file was written. */
+const SAVED_NOTE = "left";
+
+function withoutSavedNote(document: Document): Document {
+  return { ...document, blocks: document.blocks.filter(({ id }) => id !== SAVED_NOTE) };
+}
+
 /** The connection of a turn without a kernel, in the form that the views need. */
 export interface OfflineConnection extends Connection {
   /** Say what can be done with the turn now: nothing, where no kernel is. */
@@ -12,6 +25,10 @@ export interface OfflineConnection extends Connection {
    * followed, or the person closed it.
    */
   showOutcome(outcome: InsertedCell | null, instead?: InsertedCell): void;
+  /** Why later prompts do not see the turn, as the kernel says, and what can be done about it; missing until it does. */
+  readonly line: { note: string; actions: LineActions } | undefined;
+  /** Show what the kernel says of the current line, in place of what the file says. */
+  setLine(note: string, actions: LineActions): void;
 }
 
 /** The source of the bytes of images and sounds, and those that are loaded. */
@@ -39,7 +56,15 @@ export function offlineConnection(
   const showOutcome = (insertedCell: InsertedCell | null, instead?: InsertedCell): void => {
     if (!instead || instead === state.insertedCell) show({ insertedCell });
   };
+  let line: OfflineConnection["line"];
   return {
+    get line() {
+      return line;
+    },
+    setLine(note, actions) {
+      line = { note, actions };
+      show({ document: withoutSavedNote(state.document) });
+    },
     drafts: { reasons: new Map(), focusedDigest: "" },
     state: () => (bytes ? { ...state, media: bytes.loaded() } : state),
     subscribe(listener) {
@@ -47,8 +72,9 @@ export function offlineConnection(
       return () => listeners.delete(listener);
     },
     setActions(actions) {
-      if ((state.document.head.acts ?? []).join() === actions.join()) return;
-      show({ document: { ...document, head: { ...document.head, acts: [...actions] } } });
+      const { head } = state.document;
+      if ((head.acts ?? []).join() === actions.join()) return;
+      show({ document: { ...state.document, head: { ...head, acts: [...actions] } } });
     },
     showOutcome,
     runAction,

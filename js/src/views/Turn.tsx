@@ -13,6 +13,8 @@ interface Props {
   connection: Connection;
   /** What stands last in the line of the footer. */
   children?: ComponentChildren;
+  /** What stands below the footer. */
+  below?: ComponentChildren;
 }
 
 /** One turn: its blocks in order, what waits, its state and what it cost. */
@@ -71,6 +73,7 @@ export class Turn extends Component<Props> {
         {shown.insertedCell && (
           <LazyView view="insertedCell" props={{ cell: shown.insertedCell, close: connection.dismissCell }} />
         )}
+        {this.props.below}
         {this.#wasLive && <LazyView view="liveTurn" props={{ blocks, status: head.status }} />}
       </section>
     );

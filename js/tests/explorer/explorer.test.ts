@@ -451,6 +451,20 @@ test("a call offers what can be done with it, from its own round on", async () =
   expect(kernel.of("cell").at(-1)).toMatchObject({ action: "bind", call: expect.stringMatching(/^call_p/) });
 });
 
+test("a branch is named in its turn, and what the kernel says is shown", async () => {
+  const el = await kernel.show();
+  await open(el, 5);
+  await press(el, "Name this branch…");
+  const field = el.querySelector<HTMLInputElement>("input.nb-reason");
+  if (field) field.value = " other ";
+  field?.dispatchEvent(new Event("input", { bubbles: true }));
+  await drawn();
+  await press(el, "Name");
+
+  expect(kernel.of("name")).toMatchObject([{ turn: turnId(5), name: "other" }]);
+  expect(el.textContent).toContain("The chat other has copies of 5 turns.");
+});
+
 test("a past chat offers nothing but to go on with it", async () => {
   kernel.acts = ["go_on"];
   const el = await kernel.show();

@@ -88,6 +88,8 @@ export class Kernel {
         return { kind: "totals", totals: RECORDED.totals };
       case "cell":
         return { kind: "cell", text: this.cell };
+      case "name":
+        return { kind: "named", text: `The chat ${said.name} has copies of 5 turns.` };
       default:
         return null;
     }

@@ -248,7 +248,7 @@ class Tree(Generic[V]):
         node.all_versions.append(version)
         node.selected = version.turn_id
         if node not in _full_path(self._tip):
-            self._select(self._deepest(node))
+            self._select(self.end_below(node))
 
     # --- changes ----------------------------------------------------------------------------------------------
 
@@ -309,7 +309,7 @@ class Tree(Generic[V]):
         if any(version.turn_id == turn_id for version in node.all_versions):
             node.selected = turn_id
         if node not in _full_path(self._tip):
-            self._select(self._deepest(node))
+            self._select(self.end_below(node))
 
     def _attach(self, node: Node[V]) -> None:
         self._nodes[node.node_id] = node
@@ -331,7 +331,7 @@ class Tree(Generic[V]):
             node = node.parent
 
     @staticmethod
-    def _deepest(node: Node[V]) -> Node[V]:
+    def end_below(node: Node[V]) -> Node[V]:
         """Return the end of the last visited branch below a node; if it is deleted, of the latest child's."""
         while node.children:
             onward = node.last_visited

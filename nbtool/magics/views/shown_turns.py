@@ -21,7 +21,13 @@ from nbtool.magics.notebook.turn_output import version_fields
 MAX_SHOWN = 64
 """Outputs that are kept up to date, the latest ones; an older one shows the versions of when it ended."""
 
-LEFT = "Not on the current line: later prompts do not see it. `{command}` goes back here."
+LEFT = "Not on the current line: later prompts do not see it."
+WAY_BACK = " `{command}` goes back here."
+
+
+def line_note(turn: Turn, cells: CellSource) -> str:
+    """Return what is said of a turn that is not on the current line of its chat."""
+    return LEFT + WAY_BACK.format(command=cells.action("switch", turn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,7 @@ class ShownTurn:
         """Show the turn as it is now."""
         document = self.transcript.document()
         if has_left:
-            document = _with_notice(document, LEFT.format(command=self.cells.action("switch", self.turn)))
+            document = _with_notice(document, line_note(self.turn, self.cells))
         self.handle.update(turn_mimebundle(document, self.transcript.media), raw=True)
 
 

@@ -23,6 +23,7 @@ from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event
 from nbtool.ids import short_id
 from nbtool.magics.commands.context import CommandContext
+from nbtool.magics.commands.turns.branches import name_branch
 from nbtool.magics.notebook.inserted_cell import id_word
 from nbtool.magics.notebook.turn_code import turn_code
 from nbtool.view.actions import ActionId, actions_at
@@ -84,6 +85,16 @@ class HistorySource:
         if request.action == "export":
             return self._context.cells.action("export")
         return self._cell_for(request, self._turn(request.turn_id))
+
+    def name_branch(self, turn_id: str, name: str) -> str:
+        """Make the branch of a turn a chat of its own with this name; return what was done.
+
+        Raises:
+            BadUsage: it is a past chat, the turn does not exist, or the name is not free.
+        """
+        if self.chat_id:
+            raise BadUsage("This is a past chat.", fix=f"`%chat open {short_id(self.chat_id)}` continues it.")
+        return name_branch(self._context, turn_id, name)
 
     def bundle(self) -> dict[str, str]:
         """Return the whole history as static HTML and plain text."""

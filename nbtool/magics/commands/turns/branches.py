@@ -97,6 +97,12 @@ def _extract(context: CommandContext, args: list[str]) -> str:
     return f"The chat {name} has copies of {took}; `%%chat -c {name}` goes on with it.{cut}"
 
 
+def name_branch(context: CommandContext, turn: str, name: str) -> str:
+    """Make a chat of its own with a name of the branch of a turn, down to its end; raises as `branch`."""
+    end = context.chat.tree.end_below(context.chat.find_turn(turn)[0]).turn
+    return _extract(context, [end.turn_id if end else turn, AS, name])
+
+
 def switch(context: CommandContext, args: list[str]) -> str:
     """Switch to a branch or a version of a turn: `switch TURN`.
 

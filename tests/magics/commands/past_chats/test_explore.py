@@ -95,6 +95,17 @@ def test_a_cell_that_was_written_does_what_it_says(chat_shell: Any) -> None:
     assert chat_shell.user_ns[first.calls[0].reference] == 8
 
 
+def test_a_branch_is_named_from_the_explorer_and_a_name_is_given_once(chat_shell: Any) -> None:
+    history, turn = history_source(chat_shell), chat_shell.user_ns["first"]
+
+    history.name_branch(turn.turn_id, "numbers")
+
+    chats = chat_shell.magics_manager.registry["ChatMagics"].kernel_chats.chats
+    assert len(chats["numbers"].tree.active_path) == 2
+    with pytest.raises(Exception, match="No chat can be called 'numbers' here"):
+        history.name_branch(turn.turn_id, "numbers")
+
+
 def test_of_a_past_chat_nothing_can_be_done_but_to_go_on_with_it(chat_shell: Any) -> None:
     here = CommandContext(chat_shell.magics_manager.registry["ChatMagics"].kernel_chats, "my chat")
     past = HistorySource(here, history_source(chat_shell).tree, chat_id="chat_1")
