@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Iterable
+from functools import lru_cache
+from types import FunctionType
 
 from nbtool.argument_check import describe_value
 from nbtool.chain.plugin import HOOKS, OTHER_METHODS, PLAIN_HOOKS
@@ -22,7 +24,28 @@ def check_plugins(plugins: Iterable[object]) -> None:
         BadUsage: one is a class, has no hook, or has an `on_…` method that is not a hook; the text says which.
     """
     for plugin in plugins:
-        _check(plugin)
+        kind: type = type(plugin)
+        if not _is_plugin_class(kind) or _has_own_hooks(plugin):
+            _check(plugin)
+
+
+@lru_cache(maxsize=256)
+def _is_plugin_class(kind: type) -> bool:
+    """Whether each object of a class is a plugin, as far as it has no attributes of its own: all hooks are methods."""
+    methods = [item for owner in reversed(kind.__mro__) for item in vars(owner).items()]
+    hooks = {name: member for name, member in methods if name.startswith("on_")}
+    return (
+        not hasattr(kind, "__getattr__")
+        and not any({"__getattribute__", "__dir__"} & vars(owner).keys() for owner in kind.__mro__[:-1])
+        and bool(hooks.keys() & {*HOOKS, *PLAIN_HOOKS})
+        and hooks.keys() <= {*HOOKS, *PLAIN_HOOKS}
+        and all(isinstance(hook, FunctionType) for hook in hooks.values())
+        and not any(inspect.iscoroutinefunction(hooks[name]) for name in hooks.keys() & {*PLAIN_HOOKS})
+    )
+
+
+def _has_own_hooks(plugin: object) -> bool:
+    return any(name.startswith("on_") for name in getattr(plugin, "__dict__", ()))
 
 
 def _check(plugin: object) -> None:

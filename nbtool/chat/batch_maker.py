@@ -111,6 +111,7 @@ class BatchMaker:
         self.reads_journal = self.plan.resume and recorder.file is None
         self.is_streamed = False
         self.turn_index: TurnIndex | None = None
+        own.model = own.model.holding_endpoint()
         self._results = FinishedResults(own.variables.max_bytes)
 
     @cached_property

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 from nbtool.annotation_kinds import Count
-from nbtool.argument_check import CheckedAttributes, check_arguments
+from nbtool.argument_check import CheckedAttributes, check_arguments, check_value
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chain.plugin_check import check_plugins
@@ -42,7 +42,6 @@ class ChatBase(Conversation, CheckedAttributes):
         model: another one is used from the next turn on: `chat.model = chat.model.with_changes(id)`.
         tools: those that the model may call.
         variables: the exposed objects and the stored results.
-        variable_tools: those with which the model reads variables.
         system: the user's own part of the system prompt.
         limits: of a turn.
         history: the form of earlier turns in a request.
@@ -62,7 +61,6 @@ class ChatBase(Conversation, CheckedAttributes):
     model: Model
     tools: Toolset
     variables: Variables
-    variable_tools: Toolset
     system: str
     limits: Limits
     history: HistoryMode
@@ -126,11 +124,24 @@ class ChatBase(Conversation, CheckedAttributes):
     @property
     def keeps_notes(self) -> bool:
         """Whether the model may write and remove variables of its own (WriteVar, RemoveVars); off by default."""
-        return "WriteVar" in self.variable_tools
+        return self._keeps_notes
 
     @keeps_notes.setter
     def keeps_notes(self, may: bool) -> None:
-        self.variable_tools = variable_tools(self.variables, writable=may)
+        self._keeps_notes: bool = check_value("Chat", "keeps_notes", bool, may)
+        self._variable_tools: Toolset | None = None
+
+    @property
+    def variable_tools(self) -> Toolset:
+        """The tools with which the model reads variables; made when they are first needed, for each store its own."""
+        if self._variable_tools is None:
+            self._variable_tools = variable_tools(self.variables, writable=self.keeps_notes)
+        return self._variable_tools
+
+    @property
+    def has_variables(self) -> bool:
+        """Whether there can be variables, so that the model is offered the tools that read them."""
+        return bool(self.tools.tools() or self.exposed_variables() or self.keeps_notes)
 
     def exposed_variables(self) -> list[Variable]:
         """Return the exposed variables; results of tools are not included."""
@@ -138,8 +149,7 @@ class ChatBase(Conversation, CheckedAttributes):
 
     def turn_tools(self) -> Toolset:
         """Return the tools of the next turn: the chat's own, and variable tools if there can be variables."""
-        may_read = bool(self.tools.tools() or self.exposed_variables() or self.keeps_notes)
-        return Toolset("turn", [self.tools, *([self.variable_tools] if may_read else [])])
+        return Toolset("turn", [self.tools, *([self.variable_tools] if self.has_variables else [])])
 
     def fork(self, *, chat_id: str = "") -> Self:
         """Return a chat with the same settings, approvals and exposed variables, without turns."""
@@ -147,17 +157,17 @@ class ChatBase(Conversation, CheckedAttributes):
         vars(other).update(vars(self))
         Conversation.__init__(other, chat_id)
         other.options, other.plugins = dict(self.options), list(self.plugins)
-        other.variables = self.variables.fork()
-        other.keeps_notes = self.keeps_notes
+        other.variables, other._variable_tools = self.variables.fork(), None
         return other
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that restores the current model, system text, options, tools and exposed names."""
-        model, system, notes, options = self.model, self.system, self.variable_tools, self.options
+        model, system, notes, options = self.model, self.system, self._keeps_notes, self.options
         tools, variables = self.tools.checkpoint(), self.variables.checkpoint()
 
         def put_back() -> None:
-            self.model, self.system, self.variable_tools, self.options = model, system, notes, options
+            self.model, self.system, self.options = model, system, options
+            self.keeps_notes = notes
             tools()
             variables()
 

@@ -222,7 +222,7 @@ class TurnRun:
 
     def _search(self) -> ToolSearch:
         chosen = self.chat.search_tools if self.settings.search_tools is None else self.settings.search_tools
-        return ToolSearch(self.chat.variable_tools.tools(), is_on=chosen)
+        return ToolSearch(self.chat.variable_tools.tools() if self.chat.has_variables else (), is_on=chosen)
 
     def _tools(self) -> Toolset:
         """Return the tools of a turn, and store their on-demand rules as readable variables."""

@@ -263,7 +263,7 @@ def toolset_factory(function: Factory) -> Factory:
 def as_tool_source(obj: Any) -> ToolSource | None:
     """Return the object as a toolset, calling it if it is a toolset factory; None if it is neither."""
     source = obj() if FACTORY_ATTRIBUTE in getattr(obj, "__dict__", {}) else obj
-    return source if isinstance(source, ToolSource) else None
+    return source if isinstance(source, (Toolset, ToolSource)) else None  # the class first: a protocol takes long
 
 
 def unknown_tool(name: str, tools: Iterable[str]) -> UnknownTool:

@@ -79,3 +79,28 @@ def test_the_fix_names_what_to_pass(plugin: object, fix: str) -> None:
         Chat(wire=ScriptedWire([]), plugins=[plugin])
 
     assert fix in refused.value.fix
+
+
+def test_an_object_is_refused_for_what_only_it_has_although_its_class_was_checked() -> None:
+    class Own:
+        def on_turn_start(self, _: object) -> None: ...
+
+    chat = Chat(wire=ScriptedWire([]), plugins=[Own()])
+    other = Own()
+    vars(other)["on_turn_begin"] = print
+
+    with pytest.raises(BadUsage, match="Unknown hook on_turn_begin of the plugin Own"):
+        chat.plugins = [Own(), other]
+
+
+def test_a_class_with_a_misspelt_hook_is_refused_although_the_one_that_it_extends_was_checked() -> None:
+    class Own:
+        def on_turn_start(self, _: object) -> None: ...
+
+    class Extended(Own):
+        def on_turn_begin(self, _: object) -> None: ...
+
+    chat = Chat(wire=ScriptedWire([]), plugins=[Own()])
+
+    with pytest.raises(BadUsage, match="Unknown hook on_turn_begin of the plugin Extended"):
+        chat.plugins = [Extended()]

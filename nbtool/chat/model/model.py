@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 from uuid import uuid4
 
 from nbtool import practice
 from nbtool.argument_check import check_arguments
+from nbtool.clock import monotonic
 from nbtool.errors import BadUsage, NbtoolError, UnknownModel
 from nbtool.policy import site_policy
 from nbtool.secret import Secret
@@ -58,8 +60,24 @@ MAX_NAME = 64
 REFRESH_SECONDS = 3.0
 """Time limit for the list of models from which the default one is chosen."""
 
+HELD_SECONDS = 1.0
+"""How long the prompts of a map use an endpoint before the settings and keys are looked up again."""
+
 BY_USER = "set by you"
 """The source of a model that is named by a cell or an argument."""
+
+
+@dataclass(slots=True)
+class _HeldEndpoint:
+    clock: Callable[[], float]
+    endpoint: HttpEndpoint | None = None
+    until: float = 0.0
+
+    def find(self, make: Callable[[str | None], HttpEndpoint], wire: str | None) -> HttpEndpoint:
+        now = self.clock()
+        if self.endpoint is None or now >= self.until:
+            self.endpoint, self.until = make(wire), now + HELD_SECONDS
+        return self.endpoint
 
 
 @check_arguments
@@ -84,6 +102,7 @@ class Model:
     connection: Connection = field(default_factory=Connection)
     tool_format: PromptFormatName | None = None
     is_unnamed: bool = False
+    _held: ClassVar[_HeldEndpoint | None] = None
 
     @cached_property
     def fence(self) -> str:
@@ -201,14 +220,10 @@ class Model:
             return self.wire
         if self.is_agent:
             return self._agent_endpoint()
-        native = make_endpoint(
-            self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire, connection=self.connection
+        native = (
+            self._make_endpoint(self.wire) if self._held is None else self._held.find(self._make_endpoint, self.wire)
         )
-        if not is_in_process(native.provider):
-            check_allowed([self._resolved.setting], native.host)
-        if self.is_in_kernel and native.model not in practice.names():
-            raise _no_practice_model(native.model)
-        native = replace(native, retries=retries) if retries else native
+        native = native.with_retries(retries) if retries else native
         if native.dialect in MEDIA_KINDS:
             return native  # models that generate images or sound do not support tools
         return AdaptiveEndpoint(
@@ -219,6 +234,22 @@ class Model:
             may_change_wire=self.wire is None,
             tool_format=self.tool_format,
         )
+
+    def _make_endpoint(self, wire: str | None) -> HttpEndpoint:
+        native = make_endpoint(
+            self.name, base_url=self.base_url, api_key=self.api_key, wire=wire, connection=self.connection
+        )
+        if not is_in_process(native.provider):
+            check_allowed([self._resolved.setting], native.host)
+        if self.is_in_kernel and native.model not in practice.names():
+            raise _no_practice_model(native.model)
+        return native
+
+    def holding_endpoint(self, clock: Callable[[], float] = monotonic) -> Model:
+        """Return the same model for many turns in succession: for `HELD_SECONDS` they share what settings say of it."""
+        held = copy(self)
+        vars(held)["_held"] = _HeldEndpoint(clock)
+        return held
 
     @property
     def is_agent(self) -> bool:

@@ -79,8 +79,14 @@ def _wrapped(endpoint: object, depth: int) -> Iterator[object]:
     yield endpoint
     for name in ("native", *(getattr(type(endpoint), "__slots__", ())), *getattr(endpoint, "__dict__", ())):
         inner = getattr(endpoint, name, None)
-        if depth and inner is not None and inner is not endpoint and hasattr(type(inner), "stream"):
+        kind: type = type(inner)
+        if depth and _can_stream(kind) and inner is not endpoint:
             yield from _wrapped(inner, depth - 1)
+
+
+@lru_cache(maxsize=256)
+def _can_stream(kind: type) -> bool:
+    return hasattr(kind, "stream")
 
 
 def _own_secrets(endpoint: object) -> Iterable[Any]:

@@ -26,6 +26,14 @@ FORMS = (
 )  # fmt: skip
 """The names of the headers; a LiteLLM proxy prefixes those of its provider with `llm_provider-`."""
 
+_MARK = "ratelimit"
+"""What the names of all these headers have: most servers send none of them, and each look-up takes a while."""
+
+_NAMES: Mapping[Unit, list[list[str]]] = {
+    unit: [[form.format(unit=unit, field=field) for field in ("limit", "remaining", "reset")] for form in FORMS]
+    for unit in UNITS
+}
+
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
@@ -38,13 +46,13 @@ class RateLimit:
 
 def parse_rate_limits(headers: Mapping[str, str], *, now: float | None = None) -> dict[Unit, RateLimit]:
     """Return the limits in the headers of an answer; what is not readable is left out."""
+    if not any(_MARK in name.lower() for name in headers):
+        return {}
     at = time.time() if now is None else now
     found: dict[Unit, RateLimit] = {}
-    for unit in UNITS:
-        for form in FORMS:
-            texts = [
-                headers.get(form.format(unit=unit, field=text), "").strip() for text in ("limit", "remaining", "reset")
-            ]
+    for unit, forms in _NAMES.items():
+        for names in forms:
+            texts = [headers.get(name, "").strip() for name in names]
             limit, remaining = _number(texts[0]), _number(texts[1])
             if limit and remaining is not None:
                 found[unit] = RateLimit(limit, min(limit, remaining), _seconds(texts[2], at))

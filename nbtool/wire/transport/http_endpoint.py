@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -96,6 +96,12 @@ class HttpEndpoint:
     def target(self) -> Target:
         """The target for encoding a prompt."""
         return Target(self.host, self.model, self.abilities)
+
+    def with_retries(self, retries: Retries) -> HttpEndpoint:
+        """Return the same endpoint with other retries, without the checks of a new one."""
+        other = copy(self)
+        vars(other)["retries"] = retries
+        return other
 
     async def list_models(self) -> list[str]:
         """Return the names of the server's models, within a short time limit: an error message waits for them."""

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from itertools import chain, repeat
+
 import pytest
 
 from nbtool import Chat, tool
 from nbtool.chat.model import Model
+from nbtool.chat.model.model import HELD_SECONDS
 from nbtool.events import Notice
+from nbtool.wire.framing.known_secrets import secrets_of
 from nbtool.wire.prompted.instructions import PromptFormat
 from tests.chaos import finish, head, serve_each, text, whole
 from tests.wire.process_state import clear_adaptations
@@ -103,3 +107,27 @@ def test_another_model_does_not_get_the_key_of_the_first() -> None:
 @pytest.mark.parametrize(("model_id", "is_same"), [("other", True), ("openai:gpt-5-mini", False), (" ", False)])
 def test_an_id_names_a_model_of_the_same_server_by_its_provider(model_id: str, is_same: bool) -> None:
     assert Model("tiny", base_url="http://127.0.0.1:9/v1").is_same_server(model_id) is is_same
+
+
+def test_the_turns_of_a_map_share_an_endpoint_and_take_a_new_key_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-morning")
+    times = chain([0.0, 0.5 * HELD_SECONDS, HELD_SECONDS], repeat(1.5 * HELD_SECONDS))
+    model = Model("openai:gpt-6.1-terra").holding_endpoint(lambda: next(times))
+
+    def key() -> str:
+        return next(iter(secrets_of(model.endpoint()))).get_secret_value()
+
+    found = [key()]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-evening")
+    found += [key(), key(), key()]
+
+    assert [text.rpartition("-")[2] for text in found] == ["morning", "morning", "evening", "evening"]
+
+
+def test_a_model_outside_of_a_map_takes_a_new_key_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-morning")
+    model = Model("openai:gpt-6.1-terra")
+    model.endpoint()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-evening")
+
+    assert {secret.get_secret_value() for secret in secrets_of(model.endpoint())} == {"sk-of-the-evening"}

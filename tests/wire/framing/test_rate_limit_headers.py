@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 from nbtool.wire.framing.rate_limits import RateLimit, parse_rate_limits
@@ -52,3 +53,10 @@ def test_a_reset_that_cannot_be_read_is_not_known(text: str) -> None:
     found = parse_rate_limits({**OPENAI, "x-ratelimit-reset-requests": text})
 
     assert found["requests"].reset is None or found["requests"].reset >= 0
+
+
+def test_names_are_found_in_any_case_and_others_are_none() -> None:
+    assert parse_rate_limits(httpx.Headers({name.title(): value for name, value in OPENAI.items()})) == (
+        parse_rate_limits(OPENAI)
+    )
+    assert parse_rate_limits({"content-type": "text/event-stream", "x-request-id": "1"}) == {}
