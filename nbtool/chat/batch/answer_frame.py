@@ -13,6 +13,9 @@ from nbtool.errors import BadUsage, NbtoolError
 if TYPE_CHECKING:
     from nbtool.chat.batch.answers import Answer
 
+_DTYPES = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "Float64")}
+"""By type: the dtype of a column, and its nullable form where values are missing."""
+
 ANSWER, ERROR = "answer", "error"
 """The columns of answers that are no records, and of why a prompt has none."""
 
@@ -30,7 +33,30 @@ def make_frame(answers: Sequence[Answer], library: FrameLibrary | None, index: A
     if name == "polars":
         return module.DataFrame([_polars_column(module, *column) for column in columns.items()])
     labels = [answer.label for answer in answers] if index is None else index
-    return module.DataFrame(columns, index=labels)
+    typed = {name: _pandas_column(module, values) for name, values in columns.items()}
+    return module.DataFrame(typed, index=labels)
+
+
+def dtypes_of(values: Sequence[Any]) -> tuple[str, str] | None:
+    """Return the dtype of pandas of values that are all bool, int or float, and its nullable form; None for others."""
+    kind = type(values[0]) if values else object
+    if kind not in _DTYPES or any(type(value) is not kind for value in values):
+        return None
+    if kind is int and not all(-(2**63) <= value < 2**63 for value in values):
+        return None
+    return _DTYPES[kind]
+
+
+def _pandas_column(pandas: Any, values: list[Any]) -> Any:
+    """Return a column that is still one of bool or int where values are missing: as float, long numbers would change.
+
+    Of a float, pandas itself has a missing value.
+    """
+    present = [value for value in values if value is not None]
+    dtypes = dtypes_of(present)
+    if dtypes is None or len(present) == len(values) or type(present[0]) is float:
+        return values
+    return pandas.array(values, dtype=dtypes[1])
 
 
 def _polars_column(polars: Any, name: str, values: list[Any]) -> Any:

@@ -14,6 +14,7 @@ from string import Formatter
 from types import FrameType
 from typing import Any
 
+from nbtool.chat.batch.answer_frame import dtypes_of
 from nbtool.chat.batch.rows import LIBRARIES, MAX_NAME, FrameLibrary, column_names, no_column, read_rows
 from nbtool.errors import BadUsage
 from nbtool.messages import Message
@@ -238,24 +239,16 @@ def _index_of(table: Any) -> tuple[Any, OutputShape]:
         return None, list
     pandas: Any = sys.modules["pandas"]  # already imported: the table is one of its objects
     index = table.index
-    return index, lambda values: pandas.Series(**_column(values, pandas), index=index, name="answer")
+    return index, lambda values: pandas.Series(**_column(values), index=index, name="answer")
 
 
-_DTYPES = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "Float64")}
-"""By answer type: the dtype of the column, and its nullable form if some answers failed."""
-
-
-def _column(values: list[Any], pandas: Any) -> dict[str, Any]:
-    """Return the data and the dtype of a column; failures become missing values."""
+def _column(values: list[Any]) -> dict[str, Any]:
+    """Return the data and the dtype of a column; failures become missing values, where it is of one type."""
     answers = [value for value in values if not isinstance(value, BaseException)]
-    kind = type(answers[0]) if answers else object
-    has_failed = len(answers) < len(values)
-    if kind not in _DTYPES or any(type(value) is not kind for value in answers):
+    if (dtypes := dtypes_of(answers)) is None:
         return {"data": values, "dtype": object}
-    if kind is int and not all(-(2**63) <= value < 2**63 for value in answers):
-        return {"data": values, "dtype": object}
-    data = [pandas.NA if isinstance(value, BaseException) else value for value in values]
-    return {"data": data, "dtype": _DTYPES[kind][has_failed]}
+    data = [None if isinstance(value, BaseException) else value for value in values]
+    return {"data": data, "dtype": dtypes[len(answers) < len(values)]}
 
 
 def _bounded(items: Iterable[PromptItem]) -> list[PromptItem]:

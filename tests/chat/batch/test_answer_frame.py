@@ -56,6 +56,27 @@ def test_the_fields_of_a_model_are_columns_beside_the_index_of_a_frame() -> None
     assert rows.join(frame).shape == (3, 4)
 
 
+def test_a_column_of_bool_or_int_is_one_also_where_rows_are_missing() -> None:
+    whole = run(pd.DataFrame({"text": ["good", "good"]}), as_=Review).to_frame()
+    some = run(pd.DataFrame({"text": ["good", "bad"]}), as_=Review).to_frame()
+
+    assert [str(whole[name].dtype) for name in ("kind", "stars")] == ["bool", "int64"]
+    assert [str(some[name].dtype) for name in ("kind", "stars")] == ["boolean", "Int64"]
+    assert list(some[some["kind"].fillna(False)].index) == [0]
+    assert (~some["kind"]).isna().tolist() == [False, True]
+
+
+def test_long_numbers_do_not_change_where_rows_are_missing() -> None:
+    def number(prompt: Prompt) -> str:
+        return str(2**62 + 1) if "good" in prompt.messages[0].text else "none"
+
+    chat = Chat(wire=ScriptedWire([number] * 20))
+    rows = pd.DataFrame({"text": ["good", "bad"]})
+    batch = chat.map("Which? {text}", rows, as_=int, progress=False, resume=False)
+
+    assert batch.to_frame().loc[0, "answer"] == 2**62 + 1
+
+
 @pytest.mark.parametrize(
     "index",
     [
