@@ -212,6 +212,11 @@ def _check_sendable(tools: Toolset) -> None:
                 f"The tool {name!r} has an executor, which is not sent to workers.",
                 fix="Remove executor= from it: with on= it runs on the worker anyway.",
             )
+        if tool.sends_to == "server":
+            raise BadUsage(
+                f"The tool {name!r} is of an MCP server, whose session and login are in this process.",
+                fix="Remove on=, or leave the tool out: chat.map(…, tools=[…]).",
+            )
 
 
 def _check_sealed(sealed: Sealed, model: Model, *, send_key: bool) -> None:

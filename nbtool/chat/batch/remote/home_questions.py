@@ -25,6 +25,8 @@ MAX_OPEN = 2_000
 NO_DECISION = ""
 """The answer to what is no question: the worker denies the call."""
 
+LOGIN_FIX = "Sign in first where the workers find the login, or remove on=."
+"""What to do where a tool on a worker connects to an MCP server that asks for a login."""
 
 Reply = Callable[[str], None]
 """Sends an answer to a worker that waits for it."""
@@ -88,7 +90,8 @@ class HomeQuestions:
         try:
             question = _check_form(question)
         except InvalidForm as problem:
-            return Resolution(question.denial(f"{NO_FORM} {problem}."), BY_POLICY)
+            fix = LOGIN_FIX if question.needs_person else ""
+            return Resolution(question.denial(f"{NO_FORM} {problem}.", fix=fix), BY_POLICY)
         return await find_decision(
             question,
             approvals=self.approvals,

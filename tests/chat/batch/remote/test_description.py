@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from nbtool.chat.chat_description import receive_chat
 from nbtool.errors import BadUsage, EnvFileNotAllowed, NbtoolError, RateLimited, WorkerLost
 from nbtool.secret import Secret
 from nbtool.testing import ScriptedWire
+from nbtool.tools.tool import as_tools
 from tests.chaos import Received, serve_by
 from tests.chat.batch.remote.far_tools import say, where
 from tests.chat.batch.test_streamed_map import rows_of
@@ -140,6 +142,8 @@ def test_what_cannot_travel_is_refused_by_name_before_anything_is_sent(spy: Spy)
     with ThreadPoolExecutor(1) as pool:
         at_pool = tool(where, executor=pool)
         refused("The tool 'where' has an executor", spy, Chat("tiny", **there, tools=[at_pool]))  # type: ignore[arg-type]
+        of_server = replace(as_tools(where)[0], sends_to="server")
+        refused("The tool 'where' is of an MCP server", spy, Chat("tiny", **there, tools=[of_server]))  # type: ignore[arg-type]
         refused("on= runs whole turns", spy, Chat("tiny", base_url="http://127.0.0.1:9"), executor=pool)
     refused("The tool holds cannot be sent to workers", spy, Chat("tiny", base_url="http://127.0.0.1:9", tools=[holds]))
     refused(

@@ -259,6 +259,7 @@ def test_a_worker_may_ask_for_approvals_and_input_but_for_no_secret_and_no_login
     answer = answer_at_home(text, lambda _: Approved())
 
     assert (json.loads(answer)["kind"] if answer else "") == verdict
+    assert bool(answer and json.loads(answer)["fix"]) is (SIGN_IN_KEY in text)
 
 
 def test_a_policy_of_either_machine_that_asks_a_person_holds(tmp_path: Path) -> None:
