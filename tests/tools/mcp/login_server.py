@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 
 from mcp.server.mcpserver import MCPServer
 from starlette.applications import Starlette
@@ -25,13 +25,20 @@ from tests.tools.mcp.serving import http_server
 class AuthorizationServer:
     """Registers clients, and exchanges codes for tokens; `received` are the forms of its token requests.
 
-    `refuses` is whether the person refuses, `page` another address of its page, and `receiver` of its tokens.
+    `secrets` are those of the clients that have one, shown by one of the `methods`; it `registers` others or not, and
+    has a description or not. `refuses` is whether the person refuses, `page` another address of its page, and
+    `receiver` of its tokens.
     """
 
     url: str = ""
     refuses: bool = False
     page: str = ""
     receiver: str = ""
+    registers: bool = True
+    is_described: bool = True
+    methods: list[str] = field(default_factory=list)
+    secrets: dict[str, str] = field(default_factory=dict)
+    paths: list[str] = field(default_factory=list)
     clients: dict[str, list[str]] = field(default_factory=dict)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     tokens: set[str] = field(default_factory=set)
@@ -50,16 +57,21 @@ class AuthorizationServer:
         )
 
     async def metadata(self, _: Request) -> Response:
+        self.paths.append("metadata")
+        if not self.is_described:
+            return PlainTextResponse("none", 404)
         return JSONResponse({
             "issuer": self.url,
             "authorization_endpoint": self.page or f"{self.url}/authorize",
             "token_endpoint": self.receiver or f"{self.url}/token",
-            "registration_endpoint": f"{self.url}/register",
+            **({"registration_endpoint": f"{self.url}/register"} if self.registers else {}),
+            **({"token_endpoint_auth_methods_supported": self.methods} if self.methods else {}),
             "response_types_supported": ["code"],
             "code_challenge_methods_supported": ["S256"],
         })  # fmt: skip
 
     async def register(self, request: Request) -> Response:
+        self.paths.append("register")
         asked = await request.json()
         name = f"client-{len(self.clients)}"
         self.clients[name] = asked["redirect_uris"]
@@ -74,10 +86,23 @@ class AuthorizationServer:
         answer = {"error": "access_denied"} if self.refuses else {"code": code}
         return RedirectResponse(f"{asked['redirect_uri']}?{urlencode({**answer, 'state': asked['state']})}")
 
+    def is_client(self, form: dict[str, str], header: str) -> bool:
+        """Whether a token request has the secret of its client, in just one place, or needs none."""
+        secret = self.secrets.get(form["client_id"])
+        if secret is None:
+            return "client_secret" not in form and not header
+        pair = f"{quote(form['client_id'], safe='')}:{quote(secret, safe='')}"  # RFC 6749, 2.3.1
+        basic = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        if self.methods == ["client_secret_post"]:
+            return form.get("client_secret") == secret and not header
+        return header == basic and "client_secret" not in form
+
     async def token(self, request: Request) -> Response:
         form = {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
         self.received.append(form)
         self.headers.append(dict(request.headers))
+        if not self.is_client(form, request.headers.get("authorization", "")):
+            return JSONResponse({"error": "invalid_client"}, 401)
         if form["grant_type"] == "refresh_token":
             if form["refresh_token"] not in self.refresh_tokens:
                 return JSONResponse({"error": "invalid_grant"}, 400)

@@ -18,6 +18,7 @@ from nbtool.text import count_of
 from nbtool.tools.approval import make_digest
 from nbtool.tools.mcp.config.config_variables import Expansion, variables_in, without_secrets
 from nbtool.tools.mcp.config.limits import ServerLimits
+from nbtool.tools.mcp.config.registered_client import RegisteredClient, read_client
 from nbtool.tools.mcp.questions.login_prompt import LoginPrompt
 from nbtool.tools.values.sanitize import single_line
 
@@ -46,8 +47,8 @@ _INVALID_CHARACTERS = re.compile(
 class ServerSpec:
     """How to reach one server: a command on stdio, or a URL. Values that may be secret are not in its repr.
 
-    With `uses_oauth`, a person logs in, who is asked by `login_prompt`. With `prefers_newest`, a server that knows the
-    newest protocol is used with that, and not with a handshake.
+    With `uses_oauth`, a person logs in, who is asked by `login_prompt`; `client` is one that was registered by hand.
+    With `prefers_newest`, a server that knows the newest protocol is used with that, and not with a handshake.
     `template` is the configuration before its variables were expanded, `variables` are the values from the environment,
     `header_variables` the variable names in each header.
     """
@@ -64,6 +65,7 @@ class ServerSpec:
     header_variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     limits: ServerLimits = field(default_factory=ServerLimits)
     uses_oauth: bool = False
+    client: RegisteredClient | None = field(default=None, repr=False)
     prefers_newest: bool = False
     login_prompt: LoginPrompt | None = field(default=None, repr=False, compare=False)
 
@@ -157,10 +159,12 @@ def _parse_http_entry(name: str, entry: Mapping[str, Any], expansion: Expansion)
     for header, value in headers.items():
         if not all(" " <= char <= "~" or char == "\t" for char in header + value.get_secret_value()):
             raise BadUsage(f"The MCP server {name!r}: the header {single_line(header)!r} has invalid characters.")
+    client = read_client(name, entry, expansion)
     return ServerSpec(
         name,
         url=_parse_url(name, entry, expansion),
-        uses_oauth=_uses_oauth(name, entry, headers),
+        uses_oauth=_uses_oauth(name, entry, headers, client),
+        client=client,
         prefers_newest=_prefers_newest(name, entry),
         headers=headers,
         template={"url": entry["url"]},
@@ -179,8 +183,10 @@ def _prefers_newest(name: str, entry: Mapping[str, Any]) -> bool:
     return protocol is not None
 
 
-def _uses_oauth(name: str, entry: Mapping[str, Any], headers: Mapping[str, Secret]) -> bool:
-    auth = entry.get("auth")
+def _uses_oauth(
+    name: str, entry: Mapping[str, Any], headers: Mapping[str, Secret], client: RegisteredClient | None
+) -> bool:
+    auth = entry.get("auth") or ("oauth" if client else None)
     if auth not in (None, "oauth"):
         raise BadUsage(f'The MCP server {name!r}: "auth" can only be "oauth".')
     if auth and any(header.lower() == "authorization" for header in headers):
@@ -199,7 +205,7 @@ def _parse_url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str
         address = parse_server_url(url, may_have_query=True)
     except BadUsage as error:
         raise BadUsage(f"The MCP server {name!r}: {error.message}", fix=error.fix) from None
-    if (entry.get("headers") or entry.get("auth") or address.query) and not address.may_carry_key:
+    if (entry.get("headers") or entry.get("auth") or entry.get("oauth") or address.query) and not address.may_carry_key:
         raise BadUsage(
             f"The MCP server {name!r}: keys in headers or a query are not sent over plain HTTP to {address.host},"
             " nor is the token of a login.",

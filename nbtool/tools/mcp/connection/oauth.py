@@ -16,7 +16,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata, OAuthMetadata
+from mcp.client.auth.utils import issuers_match
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    TokenEndpointAuthMethod,
+)
 from pydantic import AnyUrl
 
 from nbtool.errors import BadUsage, McpFailed
@@ -24,10 +31,11 @@ from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.sign_in import LoginRequest
 from nbtool.text import shorten
 from nbtool.tools.mcp.config import ServerSpec
+from nbtool.tools.mcp.config.registered_client import RegisteredClient
 from nbtool.tools.mcp.connection.exchange import current_exchange
 from nbtool.tools.mcp.connection.http_transport import MAX_MESSAGE_CHARS
 from nbtool.tools.mcp.connection.token_store import TokenStore
-from nbtool.tools.mcp.questions.login_prompt import BrowserReturn, LoginPrompt
+from nbtool.tools.mcp.questions.login_prompt import BrowserReturn, LoginPrompt, own_uri
 from nbtool.tools.values.sanitize import single_line
 
 CLIENT_NAME = "nbtool"
@@ -42,6 +50,14 @@ UNSHOWN_ADDRESS = (
     " characters other than those of an address"
 )
 WRONG_ADDRESS = "its login leads to {url}, which is not https, or is on this machine while the server is not"
+
+OTHER_ISSUER = "its login is not at {issuer}, where the client of its entry is registered"
+NO_DESCRIPTION = "its authorization server does not describe itself, so nothing is sent for the client of its entry"
+NO_ENDPOINT = "the client of its entry is not the one that its authorization server is asked about"
+NO_METHOD = "{issuer} takes no secret of a client in a way that is known here"
+
+SECRET_METHODS: tuple[TokenEndpointAuthMethod, ...] = ("client_secret_basic", "client_secret_post")
+"""How a client shows its secret to a token endpoint, the first one by default (RFC 8414)."""
 
 logging.getLogger("mcp.client.auth").addHandler(logging.NullHandler())
 
@@ -60,6 +76,7 @@ class LoginTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._server = parse_server_url(spec.url, may_have_query=True)
         self._provider = provider
+        self._client = spec.client
         self._failure = ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -88,6 +105,10 @@ class LoginTransport(httpx2.AsyncBaseTransport):
         while True:
             if outgoing is not request:
                 check_address(str(outgoing.url), self._server)
+                if self._client and outgoing.method == "POST":
+                    metadata = check_issuer(self._client, self._provider.context.oauth_metadata)
+                    if str(outgoing.url) != str(metadata.token_endpoint):
+                        raise LoginFailed(NO_ENDPOINT)
                 outgoing.headers["accept-encoding"] = "identity"
             response = await self._inner.handle_async_request(outgoing)
             response.request = outgoing
@@ -106,14 +127,15 @@ class LoginTransport(httpx2.AsyncBaseTransport):
 
 async def open_login(spec: ServerSpec, login_prompt: LoginPrompt) -> OAuthClientProvider:
     """Return the login of a session, with what is stored of an earlier one."""
-    store, server = TokenStore(spec.url), parse_server_url(spec.url, may_have_query=True)
-    registered = await store.get_client_info()
-    browser = BrowserReturn(next(map(_port, registered.redirect_uris or ()), None) if registered else None)
+    store = _ClientStore(spec.url, spec.client) if spec.client else TokenStore(spec.url)
+    server = parse_server_url(spec.url, may_have_query=True)
+    browser = BrowserReturn(spec.client.redirect_uri if spec.client else own_uri(await _registered_port(store)))
 
     async def show_page(url: str) -> None:
-        address = check_address(url, server)
-        if len(url) > MAX_ADDRESS or not all("!" <= character <= "~" for character in url):
-            raise LoginFailed(UNSHOWN_ADDRESS.format(count=len(url), limit=MAX_ADDRESS))
+        address = check_page(url, server)
+        if spec.client:
+            check_issuer(spec.client, provider.context.oauth_metadata)
+            choose_method(provider.context.client_info, provider.context.oauth_metadata)
         await browser.listen(parse_qs(urlsplit(url).query).get("state", [""])[0])  # a page may lead back at once
         is_agreed = False
         try:
@@ -146,6 +168,62 @@ async def open_login(spec: ServerSpec, login_prompt: LoginPrompt) -> OAuthClient
     return provider
 
 
+class _ClientStore(TokenStore):
+    """The login with a client that a person has registered: it is in the configuration, and its secret in no file."""
+
+    def __init__(self, url: str, client: RegisteredClient) -> None:
+        super().__init__(url)
+        self._client = client
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Return the client, with how it shows its secret to the authorization server of an earlier login."""
+        client = self._client
+        found = OAuthClientInformationFull(
+            client_id=client.client_id,
+            client_secret=client.secret.get_secret_value() if client.secret else None,
+            redirect_uris=[AnyUrl(client.redirect_uri)],
+            issuer=client.issuer or None,
+        )
+        choose_method(found, (await self.get_issuer())[0])
+        return found
+
+
+def choose_method(client: OAuthClientInformationFull | None, metadata: OAuthMetadata | None) -> None:
+    """Have a client with a secret show it as its authorization server wants it.
+
+    Raises:
+        LoginFailed: the server wants it otherwise.
+    """
+    if client is None or client.client_secret is None or metadata is None:
+        return
+    accepted = metadata.token_endpoint_auth_methods_supported or SECRET_METHODS[:1]
+    if (method := next((method for method in SECRET_METHODS if method in accepted), None)) is None:
+        raise LoginFailed(NO_METHOD.format(issuer=client.issuer))
+    client.token_endpoint_auth_method = method
+
+
+def check_issuer(client: RegisteredClient, metadata: OAuthMetadata | None) -> OAuthMetadata:
+    """Return the description of the authorization server at which a person has registered the client.
+
+    Without it the package would ask the server itself for tokens, or register another client.
+
+    Raises:
+        LoginFailed: there is none, or it is that of another one.
+    """
+    if client.issuer and metadata and not issuers_match(str(metadata.issuer), client.issuer):
+        raise LoginFailed(OTHER_ISSUER.format(issuer=client.issuer))
+    if metadata is None:
+        raise LoginFailed(NO_DESCRIPTION)
+    return metadata
+
+
+async def _registered_port(store: TokenStore) -> int | None:
+    """Return the port to which the browser came back after an earlier login; None for the first one."""
+    registered = await store.get_client_info()
+    uris = (registered.redirect_uris or ()) if registered else ()
+    return next((urlsplit(str(uri)).port for uri in uris), None)
+
+
 def check_address(url: str, server: ServerUrl) -> ServerUrl:
     """Return an address of a login, which the server or its authorization server named.
 
@@ -162,6 +240,14 @@ def check_address(url: str, server: ServerUrl) -> ServerUrl:
     return address
 
 
+def check_page(url: str, server: ServerUrl) -> ServerUrl:
+    """Check the address of a login's page as `check_address`, and that a person can be shown all of it."""
+    address = check_address(url, server)
+    if len(url) > MAX_ADDRESS or not all("!" <= character <= "~" for character in url):
+        raise LoginFailed(UNSHOWN_ADDRESS.format(count=len(url), limit=MAX_ADDRESS))
+    return address
+
+
 def _receiver(metadata: OAuthMetadata | None, page: ServerUrl, server: ServerUrl) -> str:
     """Return the host that the page's answer is sent to, if it is another one: a page can be that of any service.
 
@@ -169,7 +255,3 @@ def _receiver(metadata: OAuthMetadata | None, page: ServerUrl, server: ServerUrl
     """
     receiver = check_address(str(metadata.token_endpoint), server) if metadata else page
     return "" if receiver.origin == page.origin else receiver.netloc
-
-
-def _port(uri: object) -> int | None:
-    return urlsplit(str(uri)).port

@@ -158,12 +158,13 @@ def _answer(ask: AskLogin, request: LoginRequest, answer: Future[bool]) -> bool:
 class BrowserReturn:
     """Receives the browser after a login; it listens only meanwhile.
 
-    The address is registered with the authorization server, so a later login uses the same `port`.
+    Its address, `uri`, is registered with the authorization server, so a later login uses the same one.
     """
 
-    def __init__(self, port: int | None = None) -> None:
-        self.port = port or _free_port()
-        self.uri = f"http://127.0.0.1:{self.port}{CALLBACK_PATH}"
+    def __init__(self, uri: str = "") -> None:
+        self.uri = uri or own_uri()
+        self._url = urlsplit(self.uri)
+        self.port = self._url.port
         self._server: asyncio.Server | None = None
         self._arrived: asyncio.Future[dict[str, str]] | None = None
 
@@ -218,11 +219,16 @@ class BrowserReturn:
         method, _, target = lines[0].partition(" ")
         hosts = [line.partition(":")[2].strip() for line in lines[1:] if line.lower().startswith("host:")]
         url = urlsplit(target.partition(" ")[0])
-        if method != "GET" or url.path != CALLBACK_PATH or hosts != [f"127.0.0.1:{self.port}"]:
+        if method != "GET" or url.path != self._url.path or hosts != [self._url.netloc]:
             return {}
         given = parse_qs(url.query, max_num_fields=20)
         found = {name: values[0] for name, values in given.items() if len(values) == 1}
         return found if found.get("state") == state else {}
+
+
+def own_uri(port: int | None = None) -> str:
+    """Return the address for the browser that nbtool registers by itself."""
+    return f"http://127.0.0.1:{port or _free_port()}{CALLBACK_PATH}"
 
 
 def _free_port() -> int:
