@@ -131,3 +131,70 @@ def test_a_task_that_takes_longer_than_the_call_may_is_cancelled(log: Path) -> N
         assert run(servers, "endless").status == "timed_out"
 
     assert log.read_text().splitlines()[-1] == "cancel t1"
+
+
+@pytest.fixture
+def earlier(log: Path) -> Iterator[McpServers]:
+    """Give a server of 2025-11-25 whose tool has to be called as a task."""
+    with earlier_server(log) as servers:
+        yield servers
+
+
+def earlier_server(log: Path, *more: str) -> McpServers:
+    args = [str(HERE / "earlier_task_server.py"), str(log), *more]
+    return mcp_servers({"mcpServers": {"it": {"command": sys.executable, "args": args}}})
+
+
+def test_a_tool_of_2025_that_requires_it_is_called_as_a_task_and_its_result_comes_later(
+    earlier: McpServers, log: Path
+) -> None:
+    with ScriptedWire([call("it_work", what="later"), "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[earlier], approver=lambda _: Approved()).send("Work.")
+
+    shown = "".join(event.text for event in turn.log if event.kind == "call_progress")
+    assert (turn.calls[0].status, turn.calls[0].result) == ("ok", "did later")
+    assert shown.split("\n") == ["step 0", "step 1", "step 2", "ready", ""]
+    assert log.read_text().splitlines() == ["get t1"] * 3 + ["result t1"]
+
+
+@pytest.mark.sampled(0)
+def test_a_tool_of_2025_whose_server_answers_at_once_is_done(earlier: McpServers) -> None:
+    assert run(earlier, "at-once").result == "did it"
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(("what", "reason"), [("failing", "the disk is full"), ("cancelled", "the night is over")])
+def test_a_task_of_2025_that_fails_is_a_failed_call_with_the_servers_reason(
+    earlier: McpServers, what: str, reason: str
+) -> None:
+    failed = run(earlier, what)
+
+    assert failed.status == "error"
+    assert reason in failed.to_result().text
+
+
+@pytest.mark.promise("forms")
+def test_a_task_of_2025_that_needs_input_asks_the_person(earlier: McpServers) -> None:
+    def answer(question: Any) -> Approved:
+        return Approved({"name": "Ada"}) if question.is_form else Approved()
+
+    assert run(earlier, "asking", answer).result == '{"name": "Ada"}'
+
+
+def test_a_task_of_2025_whose_turn_is_stopped_is_cancelled_at_the_server(earlier: McpServers, log: Path) -> None:
+    with ScriptedWire([call("it_work", what="endless")]) as wire:
+        chat = Chat(wire=wire, tools=[earlier.approved(Policy("auto"))])
+        turn = chat.compose("Work.")
+        turn.add_listener(lambda event: turn.cancel() if "step 2" in getattr(event, "text", "") else None)
+        turn.start().done.result()
+
+    assert turn.status == "cancelled"
+    assert log.read_text().splitlines()[-1] == "cancel t1"
+
+
+def test_a_tool_that_requires_a_task_of_a_server_that_offers_none_fails_with_the_servers_error(log: Path) -> None:
+    with earlier_server(log, "without") as servers:
+        failed = run(servers, "later")
+
+    assert failed.status == "error"
+    assert "has to be called as a task" in failed.to_result().text

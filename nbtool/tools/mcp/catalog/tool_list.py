@@ -43,7 +43,9 @@ MAX_PROBLEMS = 5
 MAX_DIFFERENCE = 50_000
 """Maximum number of characters of a change shown at a gate; a larger one requires `accept_changes()` before a call."""
 
-_FIELDS: dict[str, type[Any]] = {"description": str, "title": str, "annotations": dict, "outputSchema": dict}
+_FIELDS: dict[str, type[Any]] = {
+    "description": str, "title": str, "annotations": dict, "outputSchema": dict, "execution": dict,
+}  # fmt: skip
 """The fields of a tool besides its name and arguments, with their kinds."""
 
 _FIELD_TITLES = {**{key: key for key in _FIELDS}, "outputSchema": "output schema"}
@@ -88,6 +90,12 @@ class RemoteTool:
         """The schema that the server announces of its structured results; None if it announces none."""
         schema: dict[str, Any] | None = json.loads(self.extra_json).get("output schema")
         return schema
+
+    @property
+    def needs_task(self) -> bool:
+        """Whether each of its calls has to be a task, as a server of 2025-11-25 says."""
+        execution = json.loads(self.extra_json).get("execution", {})
+        return bool(execution.get("taskSupport") == "required")
 
     @property
     def hint(self) -> str:

@@ -14,6 +14,9 @@ from typing import Any
 from nbtool.tools.mcp.catalog.entries import LISTED
 from nbtool.tools.mcp.catalog.result_content import STRUCTURED
 
+TASK = "nbtool/task"
+"""Where in the metadata of an answer the task is that a call has become by the protocol of 2025-11-25."""
+
 UNKNOWN_CONTENT = "[Content in a form that is not of MCP] {content}"
 
 LISTS = {
@@ -74,6 +77,8 @@ def _repair_call(result: Json) -> Json:
     given = result.get("content")
     blocks = given if isinstance(given, list) else [] if given is None else [given]
     structured = {STRUCTURED: result["structuredContent"]} if "structuredContent" in result else {}
+    if given is None and isinstance(result.get("task"), dict):
+        structured = {TASK: result["task"]}
     content = [repair_block(block) for block in blocks]
     return {"resultType": "complete", "content": content, "isError": bool(result.get("isError")), "_meta": structured}
 
@@ -156,6 +161,7 @@ def _flags(given: Any) -> Json:
 
 _REPAIRS: dict[str, Callable[[Json], Json]] = {
     "tools/call": _repair_call,
+    "tasks/result": _repair_call,
     "prompts/get": _repair_prompt,
     "resources/read": _repair_resource,
     "initialize": _repair_start,

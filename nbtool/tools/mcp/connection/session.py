@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client import Transport
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp.types import ElicitRequestParams, ElicitResult, LoggingMessageNotificationParams
+    from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, LoggingMessageNotificationParams
 
     from nbtool.tools.mcp.connection.http_transport import WrapTransport
 
@@ -158,8 +158,9 @@ class Session:
                 # not `Client.call_tool`: if a schema has changed, that would list the tools and call again
                 call = partial(client.session.call_tool, tool.name, arguments, progress_callback=on_progress)
                 answer = answer or self._on_asked
-                result = await complete_call(partial(call, allow_claimed=True), answer)
-                result = await _finish(client, result, answer, on_progress)
+                if (result := await _run_as_task(client, tool, arguments, on_progress)) is None:
+                    result = await complete_call(partial(call, allow_claimed=True), answer)
+                    result = await _finish(client, result, answer, on_progress)
             except Exception as error:
                 raise self._failure(error, current, is_call=True) from error
         return await asyncio.to_thread(result_value, result, self.spec.name, tool.output_schema)
@@ -283,6 +284,17 @@ class Session:
         from nbtool.tools.mcp.connection.failures import to_tool_failure  # noqa: PLC0415 - loaded only if there is a server
 
         return to_tool_failure(error, self.spec, current, self._stderr, is_call=is_call)
+
+
+async def _run_as_task(
+    client: Client, tool: RemoteTool, arguments: dict[str, Any], on_progress: ProgressFnT
+) -> CallToolResult | None:
+    """Return the result of a call that has to be a task by the protocol of 2025-11-25; None for any other."""
+    from nbtool.tools.mcp.connection.task_calls import call_as_task, can_require_tasks  # noqa: PLC0415 - loaded only if there is a server
+
+    if not (tool.needs_task and can_require_tasks(client)):
+        return None
+    return await call_as_task(client.session, tool.name, arguments, on_progress)
 
 
 async def _finish(client: Client, result: Any, answer: Answer, on_progress: ProgressFnT) -> Any:

@@ -1,7 +1,9 @@
-"""Calls that a server answers later: the extension Tasks of the protocol as of 2026-07-28.
+"""Calls that a server answers later, as tasks: the client asks about one until it has a result.
 
-A server may answer a call with a task, which is asked about until it has a result, fails, or needs input of the person.
-See https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md.
+As of 2026-07-28 a server may answer any call with a task, which may need input of the person:
+https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md. As of 2025-11-25 the client
+asks for a task, here where a tool requires that; the server asks the person by a request of its own:
+https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks.
 """
 
 from __future__ import annotations
@@ -13,20 +15,33 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from mcp import MCPError
 from mcp.client.extension import ClientExtension, ResultClaim
-from mcp.types import CallToolResult, ElicitRequest, EmptyResult, Request, RequestParams, Result
+from mcp.types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    ElicitRequest,
+    EmptyResult,
+    Request,
+    RequestParams,
+    Result,
+    TaskMetadata,
+)
 
 from nbtool.errors import McpFailed
 from nbtool.text import count_of, shorten
-from nbtool.tools.mcp.connection.answer_repair import repair_answer
+from nbtool.tools.mcp.connection.answer_repair import TASK, repair_answer
 from nbtool.tools.mcp.questions.elicitation import MAX_INPUT_ROUNDS, MAX_QUESTIONS, Answer
 from nbtool.tools.values.sanitize import single_line
 
 if TYPE_CHECKING:
-    from mcp import ClientSession
+    from mcp import Client, ClientSession
     from mcp.client.extension import ClaimContext
     from mcp.shared.dispatcher import ProgressFnT
 
 IDENTIFIER = "io.modelcontextprotocol/tasks"
+
+TASK_VERSION = "2025-11-25"
+"""The version of the protocol with tasks of its own; the next one has them as an extension."""
 
 POLL_SECONDS = 1.0
 """Seconds between two questions about a task, where its server names none."""
@@ -57,6 +72,7 @@ class TaskState(Result):
     status: Literal["working", "input_required", "completed", "cancelled", "failed"]
     status_message: str | None = None
     poll_interval_ms: float | None = None
+    poll_interval: float | None = None
     input_requests: dict[str, dict[str, Any]] | None = None
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
@@ -69,7 +85,7 @@ class TaskParams(RequestParams):
     input_responses: dict[str, Any] | None = None
 
 
-class TaskRequest(Request[TaskParams, Literal["tasks/get", "tasks/cancel", "tasks/update"]]):
+class TaskRequest(Request[TaskParams, Literal["tasks/get", "tasks/cancel", "tasks/update", "tasks/result"]]):
     """A request about a task."""
 
     name_param: ClassVar[str | None] = "taskId"
@@ -126,11 +142,60 @@ async def _follow(
             case "failed":
                 raise _failure(state.error or {})
             case "cancelled":
-                reason = f": {shorten(single_line(state.status_message), MAX_STATUS)}" if state.status_message else "."
-                raise McpFailed(f"The server cancelled the call, which had become a task{reason}")
+                raise _cancelled(state)
             case "input_required":
                 await _give_input(session, state, answer, answered)
         wait, message = state.poll_interval_ms, state.status_message if state.status_message != message else None
+
+
+def can_require_tasks(client: Client) -> bool:
+    """Whether a server takes calls as tasks by the protocol of 2025-11-25."""
+    tasks = client.server_capabilities.tasks
+    offered = tasks.requests.tools if tasks and tasks.requests else None
+    return client.protocol_version == TASK_VERSION and offered is not None and offered.call is not None
+
+
+async def call_as_task(
+    session: ClientSession, name: str, arguments: dict[str, Any], on_progress: ProgressFnT
+) -> CallToolResult:
+    """Call a tool as a task of 2025-11-25, and return its result; a task that is not awaited is cancelled.
+
+    Raises: as `finish_task`.
+    """
+    params = CallToolRequestParams(name=name, arguments=arguments, task=TaskMetadata())
+    answer = await session.send_request(CallToolRequest(params=params), CallToolResult, progress_callback=on_progress)
+    created = (answer.meta or {}).get(TASK)
+    if created is None:
+        return answer  # the server has run the call at once
+    state = TaskState.model_validate(created, by_name=False)
+    try:
+        return await _await_result(session, state, on_progress)
+    except BaseException as error:
+        if not isinstance(error, McpFailed | MCPError):
+            await _cancel(session, state.task_id)
+        raise
+
+
+async def _await_result(session: ClientSession, state: TaskState, on_progress: ProgressFnT) -> CallToolResult:
+    """Ask about a task while it works, then for its result: a server that needs input asks while that is awaited."""
+    params, message, polls = TaskParams(task_id=state.task_id), state.status_message, 0
+    while state.status == "working":
+        if message:
+            await on_progress(float(polls), None, shorten(single_line(message), MAX_STATUS))
+        await asyncio.sleep(_seconds(state.poll_interval))
+        polls, earlier = polls + 1, state.status_message
+        state = await session.send_request(TaskRequest(method="tasks/get", params=params), TaskState)
+        message = state.status_message if state.status_message != earlier else None
+    if state.status == "cancelled":
+        raise _cancelled(state)
+    if message:
+        await on_progress(float(polls), None, shorten(single_line(message), MAX_STATUS))
+    return await session.send_request(TaskRequest(method="tasks/result", params=params), CallToolResult)
+
+
+def _cancelled(state: TaskState) -> McpFailed:
+    reason = f": {shorten(single_line(state.status_message), MAX_STATUS)}" if state.status_message else "."
+    return McpFailed(f"The server cancelled the call, which had become a task{reason}")
 
 
 async def _give_input(session: ClientSession, state: TaskState, answer: Answer, answered: set[str]) -> None:

@@ -177,3 +177,28 @@ def test_the_servers_of_the_protocol_itself_are_used_in_one_session(tmp_path: Pa
         assert form.status == "ok"
         assert "- Name: Ada" in asked.result
         assert servers["every"].notices == servers["files"].notices == ()
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not (PACKAGES / ".installed").exists(), reason="make lane LANE=mcp-servers")
+def test_a_task_of_the_reference_server_reports_its_stages_asks_and_gives_its_result() -> None:
+    """Its tool requires a task of 2025-11-25, asks while its result is awaited, and takes 4 seconds."""
+    index = PACKAGES / "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
+    forms: list[Question] = []
+
+    def answer(question: Question) -> Decision:
+        if not question.is_form:
+            return Approved()
+        forms.append(question)
+        return Approved({"interpretation": "snake"})
+
+    config = {"mcpServers": {"every": {"command": str(NODE), "args": [str(index)]}}}
+    with mcp_servers(config, connect_seconds=30) as servers:
+        wire = ScriptedWire([call("every_simulate-research-query", topic="python", ambiguous=True), "Done."])
+        turn = Chat(wire=wire, tools=[servers], approver=answer).send("Go")
+
+    (research, form) = turn.calls
+    shown = "".join(event.text for event in turn.log if event.kind == "call_progress")
+    assert (research.status, form.status, len(forms)) == ("ok", "ok", 1)
+    assert "python (snake)" in research.result
+    assert "Gathering sources...\nAnalyzing content..." in shown
