@@ -7,14 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nbtool.chat.batch.rows import LIBRARIES, FrameLibrary
+from nbtool.chat.batch.rows import LIBRARIES, FrameLibrary, dtypes_of
 from nbtool.errors import BadUsage, NbtoolError
 
 if TYPE_CHECKING:
     from nbtool.chat.batch.answers import Answer
-
-_DTYPES = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "Float64")}
-"""By type: the dtype of a column, and its nullable form where values are missing."""
 
 ANSWER, ERROR = "answer", "error"
 """The columns of answers that are no records, and of why a prompt has none."""
@@ -35,16 +32,6 @@ def make_frame(answers: Sequence[Answer], library: FrameLibrary | None, index: A
     labels = [answer.label for answer in answers] if index is None else index
     typed = {name: _pandas_column(module, values) for name, values in columns.items()}
     return module.DataFrame(typed, index=labels)
-
-
-def dtypes_of(values: Sequence[Any]) -> tuple[str, str] | None:
-    """Return the dtype of pandas of values that are all bool, int or float, and its nullable form; None for others."""
-    kind = type(values[0]) if values else object
-    if kind not in _DTYPES or any(type(value) is not kind for value in values):
-        return None
-    if kind is int and not all(-(2**63) <= value < 2**63 for value in values):
-        return None
-    return _DTYPES[kind]
 
 
 def _pandas_column(pandas: Any, values: list[Any]) -> Any:

@@ -14,8 +14,7 @@ from string import Formatter
 from types import FrameType
 from typing import Any
 
-from nbtool.chat.batch.answer_frame import dtypes_of
-from nbtool.chat.batch.rows import LIBRARIES, MAX_NAME, FrameLibrary, column_names, no_column, read_rows
+from nbtool.chat.batch.rows import LIBRARIES, MAX_NAME, FrameLibrary, column_names, dtypes_of, no_column, read_rows
 from nbtool.errors import BadUsage
 from nbtool.messages import Message
 from nbtool.text import shorten, type_of

@@ -40,6 +40,9 @@ LIBRARIES: tuple[FrameLibrary, ...] = ("pandas", "polars")
 
 _NONE = object()
 
+_DTYPES = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "Float64")}
+"""By type: the dtype of a column, and its nullable form where values are missing."""
+
 
 def column_names(table: Any) -> list[str] | None:
     """Return the columns of a frame, a query, an Arrow table, file or reader, or a cursor; None for anything else.
@@ -278,3 +281,13 @@ def _check_query(rows: Any) -> None:
             "The installed polars cannot compute a query a batch at a time.",
             fix="`%pip install -U polars`, or pass `query.collect()`, which holds all rows in memory.",
         )
+
+
+def dtypes_of(values: Sequence[Any]) -> tuple[str, str] | None:
+    """Return the dtype of pandas of values that are all bool, int or float, and its nullable form; None for others."""
+    kind = type(values[0]) if values else object
+    if kind not in _DTYPES or any(type(value) is not kind for value in values):
+        return None
+    if kind is int and not all(-(2**63) <= value < 2**63 for value in values):
+        return None
+    return _DTYPES[kind]

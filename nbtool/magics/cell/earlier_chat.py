@@ -20,9 +20,10 @@ NEW_CHAT = "This cell begins a new chat; `{command}` continues the {former}."
 
 def former_turns_note(turns: Sequence[Node[Turn]], cells: CellSource) -> str:
     """Return the command that continues the turns in whose place a cell begins a conversation; empty without turns."""
-    if not turns:
+    last = turns[-1].turn if turns else None
+    if last is None:
         return ""
-    command = cells.line(f"branch {short_id(turns[-1].turn.turn_id)}")
+    command = cells.line(f"branch {short_id(last.turn_id)}")
     return NEW_CONVERSATION.format(command=command, former=f"former one ({count_of(len(turns), 'turn')})")
 
 
