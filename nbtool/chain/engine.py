@@ -34,7 +34,7 @@ from nbtool.chain.turn_end import TurnEnding
 from nbtool.chain.usage_meter import budget_error
 from nbtool.errors import HookFailed, LimitReached, NbtoolError
 from nbtool.events import ErrorRaised, Notice, TurnEnded, TurnStatus
-from nbtool.wire.base import FREE, REPORTS_COST, Endpoint
+from nbtool.wire.base import CHARGES_NOTHING, REPORTS_COST, Endpoint
 from nbtool.wire.reply import Reply
 
 
@@ -55,7 +55,7 @@ class Engine:
         self._turn = turn
         turn.host, turn.model, turn.dialect = endpoint.host, endpoint.model, endpoint.dialect
         turn.provider, turn.abilities = getattr(endpoint, "provider", ""), getattr(endpoint, "abilities", frozenset())
-        turn.meter.is_free = FREE in turn.abilities
+        turn.meter.is_free = CHARGES_NOTHING in turn.abilities
         self._hooks = Hooks(plugins)
         is_limited = turn.limits.cost is not None
         self._needs_price = is_limited or any(getattr(plugin, "needs_price", False) for plugin in plugins)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbtool.chain.limits import Limits
 from nbtool.errors import BadUsage
-from nbtool.wire.base import FREE
+from nbtool.wire.base import CHARGES_NOTHING
 from nbtool.wire.base import REPORTS_COST as REPORTS_COST
 
 
@@ -16,7 +16,7 @@ def require_known_cost(
     Raises:
         BadUsage: the provider charges, does not report the cost of a reply, and the price of the model is unknown.
     """
-    if limits.cost is None or is_priced or abilities & {REPORTS_COST, FREE}:
+    if limits.cost is None or is_priced or abilities & {REPORTS_COST, CHARGES_NOTHING}:
         return
     example = price_example(model_id(provider, model), limits.cost)
     raise BadUsage(

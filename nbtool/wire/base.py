@@ -19,8 +19,8 @@ from nbtool.messages import Message
 REPORTS_COST = "reports_cost"
 """The ability of a provider whose replies report their cost in US dollars."""
 
-FREE = "free"
-"""The ability of a provider whose requests cost nothing."""
+CHARGES_NOTHING = "charges_nothing"
+"""The ability of an endpoint whose requests cost nothing: of a provider that is free, at its own address."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -142,7 +142,7 @@ def test_a_reply_that_does_not_say_its_cost_ends_a_turn_with_a_budget_of_dollars
 
 
 def test_a_server_that_charges_nothing_keeps_within_any_budget_of_dollars() -> None:
-    ran = run([costly(60), "Done."], Answering(), limits=Limits(cost=0.0001), abilities=["free"])
+    ran = run([costly(60), "Done."], Answering(), limits=Limits(cost=0.0001), abilities=["charges_nothing"])
 
     assert (ran.outcome.text, ran.outcome.status, ran.turn.meter.unpriced) == ("Done.", "completed", 0)
 

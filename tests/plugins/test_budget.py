@@ -15,6 +15,7 @@ from nbtool.events import ReplyEnd, UsageDelta
 from nbtool.messages import Usage
 from nbtool.plugins.budget import Budget, Price
 from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut
+from nbtool.wire.base import CHARGES_NOTHING
 from tests.chain.running import run
 from tests.chaos import event, finish, head, serve, text
 
@@ -118,6 +119,17 @@ def test_dollars_for_a_model_of_unknown_price_are_refused_before_anything_is_sen
 
     assert isinstance(turn.error, BadUsage)
     assert "the price of scripted is unknown. Nothing was sent." in str(turn.error)
+
+
+@pytest.mark.parametrize(("address", "is_free"), [(None, True), ("http://127.0.0.1:9/v1", False)])
+def test_a_server_of_ones_own_charges_nothing_at_its_usual_address_only(
+    monkeypatch: pytest.MonkeyPatch, address: str | None, *, is_free: bool
+) -> None:
+    monkeypatch.delenv("OLLAMA_HOST", raising=False)
+
+    endpoint: Any = Chat("ollama:m", base_url=address).model.endpoint()
+
+    assert (CHARGES_NOTHING in endpoint.abilities) is is_free
 
 
 def test_the_practice_model_charges_nothing_so_dollars_for_it_need_no_price() -> None:

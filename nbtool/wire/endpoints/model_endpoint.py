@@ -12,6 +12,7 @@ from nbtool.errors import BadUsage, MissingKey, NbtoolError, SettingsError, Unsu
 from nbtool.policy import register_own_server, site_policy
 from nbtool.secret import Secret, SecretValue
 from nbtool.server_url import ServerUrl, parse_server_url
+from nbtool.wire.base import CHARGES_NOTHING
 from nbtool.wire.dialect import TOOL_SEARCH, find_dialect
 from nbtool.wire.dialects.prose_wire import text_wire
 from nbtool.wire.providers.catalog import providers
@@ -29,7 +30,7 @@ from nbtool.wire.providers.google import GOOGLE_WIRE, PROJECT_VARIABLES, at_wire
 from nbtool.wire.providers.model_data import model_data
 from nbtool.wire.providers.model_id import parse_model
 from nbtool.wire.providers.model_kinds import kind_of
-from nbtool.wire.providers.provider import ABILITIES, Provider
+from nbtool.wire.providers.provider import ABILITIES, FREE, Provider
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from nbtool.wire.transport.models.default_model import default_model
 from nbtool.wire.transport.models.model_list import fetch_model_list
@@ -123,6 +124,8 @@ def make_endpoint(  # noqa: PLR0913 - how a model is accessed, as keywords
         abilities |= dialect.thinking_abilities
     if is_own_host and dialect.search_tool and _searches_tools(provider.name, model):
         abilities |= {TOOL_SEARCH}
+    if is_own_host and FREE in abilities:
+        abilities |= {CHARGES_NOTHING}
     if provider.wire != name:
         abilities -= find_dialect(provider.wire).own_abilities
     return HttpEndpoint(

@@ -11,7 +11,7 @@ from nbtool.events import Delta, ProviderDelta, ReplyEnd, StreamNotice, UsageDel
 from nbtool.messages import ProviderCall, Usage
 from nbtool.server_url import parse_server_url
 from nbtool.threads.thread_pool import run_in_worker
-from nbtool.wire.base import FREE, REPORTS_COST
+from nbtool.wire.base import REPORTS_COST
 from nbtool.wire.providers.catalog import BUILTIN
 from nbtool.wire.providers.model_id import is_same_model
 from nbtool.wire.providers.model_prices import (
@@ -20,7 +20,7 @@ from nbtool.wire.providers.model_prices import (
     find_price_function,
     find_reply_price,
 )
-from nbtool.wire.providers.provider import Provider
+from nbtool.wire.providers.provider import FREE, Provider
 from nbtool.wire.transport.client_pool import is_loopback
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 

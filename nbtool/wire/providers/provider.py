@@ -40,6 +40,9 @@ ABILITIES = {
 }
 """All abilities of a provider, with a description. Wires read them; chats read the first five."""
 
+FREE = "free"
+"""The ability of a provider whose requests cost nothing."""
+
 WRITES_CALLS = "writes_calls"
 """The ability of a server that reads calls out of the text of its models, and misses those it has no parser for."""
 

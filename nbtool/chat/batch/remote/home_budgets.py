@@ -22,7 +22,7 @@ from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
-from nbtool.wire.base import FREE
+from nbtool.wire.base import CHARGES_NOTHING
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -100,7 +100,7 @@ class HomeBudgets:
         turn = self._turns.get(turn_id) or self._begin(turn_id, request, emit)
         async with turn.lock:
             turn.context.abilities = frozenset(request.abilities)
-            turn.context.meter.is_free = FREE in turn.context.abilities
+            turn.context.meter.is_free = CHARGES_NOTHING in turn.context.abilities
             turn.context.meter.estimate_of = _cost_function(request.rates)
             turn.context.meter.listed_price_of = _cost_function(request.listed_rates)
             try:
