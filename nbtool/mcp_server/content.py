@@ -25,9 +25,10 @@ RESULT_REFERENCE = "Kept as $VAR_REF{{{{{name}}}}}."
 """What follows a result that can be handed on by reference."""
 
 
-def as_tool(tool: Tool) -> types.Tool:
-    """Return a tool as clients list it; its annotations follow from its policy.
+def as_tool(tool: Tool, *, has_tasks: bool = False) -> types.Tool:
+    """Return a tool as clients list it, which may be called as a task if it `has_tasks`.
 
+    Its annotations follow from its policy.
     A tool that never asks is not called read-only unless it is one of nbtool's own that reads variables: the author of
     a function says when to ask, and not what the function does.
     """
@@ -37,6 +38,7 @@ def as_tool(tool: Tool) -> types.Tool:
         title=tool.display_name,
         description=tool.description,
         input_schema=dict(tool.parameters.schema),
+        execution=types.ToolExecution(task_support="optional") if has_tasks else None,
         annotations=types.ToolAnnotations(
             read_only_hint=reads_only,
             destructive_hint=False if reads_only else tool.policy.sensitive or None,

@@ -15,7 +15,7 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.mcp_server.client_calls import Client, ReportProgress
 from nbtool.mcp_server.content import as_call_result, as_resources, as_tool, refusal, variable_name
-from nbtool.mcp_server.task_results import CallTasks
+from nbtool.mcp_server.task_results import CallTasks, has_earlier_tasks
 
 MAX_CLIENTS = 32
 """Maximum number of clients by name; a further one is refused until the server is started again."""
@@ -52,7 +52,7 @@ class Handlers:
             on_read_resource=self.read_resource,
         )
         self.tasks = CallTasks()
-        self.tasks.register(self.server, _name_of)
+        self.tasks.register(self.server, _name_of, self._call)
 
     def stop(self) -> None:
         """Answer the calls under way, and all further ones, that the notebook stopped serving."""
@@ -66,7 +66,8 @@ class Handlers:
         """List the tools, and those that list and read variables."""
         client = self._client(context)
         client.refresh(client.chat)
-        return types.ListToolsResult(tools=[as_tool(tool) for tool in client.chat.turn_tools().tools().values()])
+        tools, has_tasks = client.chat.turn_tools().tools().values(), has_earlier_tasks(context)
+        return types.ListToolsResult(tools=[as_tool(tool, has_tasks=has_tasks) for tool in tools])
 
     async def call_tool(self, context: ServerRequestContext[Any], params: types.CallToolRequestParams) -> Any:
         """Run a call; an error of nbtool is a result that says so, and one that takes long may become a task."""

@@ -1,9 +1,10 @@
-"""Programs that use a served notebook: fastmcp, the inspector (installed by `make lane LANE=mcp-clients`)."""
+"""Programs that use a served notebook: fastmcp, the inspector, the TypeScript SDK (`make lane LANE=mcp-clients`)."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,13 @@ def inspector(url: str, token: str, *words: str) -> subprocess.Popen[str]:
     over_stdio = (sys.executable, "-m", "nbtool.mcp_server.bridge", "-e", f"NBTOOL_HOME={os.environ['NBTOOL_HOME']}")
     address = over_http if url else over_stdio
     return start(NODE, CLIENTS / "node_modules/.bin/mcp-inspector", "--cli", *address, *words)
+
+
+def typescript(folder: Path, url: str, token: str, *words: str) -> subprocess.Popen[str]:
+    """Start the client of the TypeScript SDK 1, which calls a tool as a task of 2025-11-25: `TOOL WHAT`."""
+    program = shutil.copy(Path(__file__).parent / "task_client.mjs", folder)
+    (folder / "node_modules").symlink_to(CLIENTS / "node_modules")
+    return start(NODE, program, url, token, *words)
 
 
 def start(*command: str | Path, **environment: str) -> subprocess.Popen[str]:

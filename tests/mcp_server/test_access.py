@@ -123,7 +123,7 @@ def test_no_method_of_the_protocol_is_answered_for_a_stranger(
     client: httpx.Client, record_property: Callable[[str, object], None]
 ) -> None:
     offered = {"ping", "server/discover", "tools/list", "tools/call", "resources/list", "resources/read"}
-    offered |= {"tasks/get", "tasks/cancel"}
+    offered |= {"tasks/get", "tasks/result", "tasks/cancel"}
     with serve(lambda: Chat(tools=[effect])) as server:
         rows = one_of_each(strangers(server.address.token.get_secret_value(), server.port))
         for method in METHODS:

@@ -18,7 +18,7 @@ from nbtool.chat.turn import Turn
 from nbtool.messages import Media
 from tests.mcp_server.clients import ListView, serve
 from tests.mcp_server.codex import INSTALLED, NAMESPACE, finished_calls, start_codex, texts_of
-from tests.mcp_server.programs import SECONDS, fastmcp, inspector, printed
+from tests.mcp_server.programs import SECONDS, fastmcp, inspector, printed, typescript
 from tests.providers.replies import Answer
 from tests.providers.simulator import simulate
 from tests.samples import PNG
@@ -114,6 +114,26 @@ def test_the_client_of_fastmcp_lists_calls_gets_an_image_and_progress_is_denied_
     assert said["late"]
     late, cancelled = (turn for turn, _ in view.shown[-2:])
     assert [turn.done.result(SECONDS).status for turn in (late, cancelled)] == ["cancelled", "cancelled"]
+
+
+@pytest.mark.parametrize("does", ["wait", "cancel"])
+def test_the_client_of_the_typescript_sdk_calls_a_tool_as_a_task_and_waits_or_cancels_it(
+    served: Any, view: SignallingView, tmp_path: Path, does: str
+) -> None:
+    address = endpoint(served, "http")
+    released.clear()
+    process = typescript(tmp_path, *address, "late", does)
+    if does == "wait":
+        assert view.is_shown.wait(SECONDS)
+        assert process.stderr
+        assert process.stderr.readline() == "created\n"
+        released.set()
+    said = printed(process)
+    released.set()
+
+    assert said["seen"][0] == "taskCreated"
+    assert said["text"].startswith("done" if does == "wait" else "cancelled")
+    assert view.end_of_last() == ("completed" if does == "wait" else "cancelled")
 
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["http", "stdio"])

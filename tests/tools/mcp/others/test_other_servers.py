@@ -200,5 +200,5 @@ def test_a_task_of_the_reference_server_reports_its_stages_asks_and_gives_its_re
     (research, form) = turn.calls
     shown = "".join(event.text for event in turn.log if event.kind == "call_progress")
     assert (research.status, form.status, len(forms)) == ("ok", "ok", 1)
-    assert "python (snake)" in research.result
-    assert "Gathering sources...\nAnalyzing content..." in shown
+    assert "snake" in research.result
+    assert len(shown.splitlines()) > 2
