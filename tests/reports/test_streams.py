@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 from pydantic import BaseModel
 
 from nbtool import Chat, tool
-from nbtool.errors import ServerOverloaded
+from nbtool.errors import InvalidAnswer, ServerOverloaded
 from nbtool.messages import ToolResult, results, user
 from nbtool.testing import play
+from nbtool.tools.mcp.connection.failures import parse_exit_report
 from nbtool.wire import Prompt, Target, decode, find_wire
+from nbtool.wire.agents.process import describe_end
 from nbtool.wire.transport.http_endpoint import HttpEndpoint
 from nbtool.wire.transport.retry import RetryPolicy
 from tests.chaos import DONE, Step, event, finish, head, serve_each, text
@@ -331,3 +334,39 @@ def test_a_comment_that_a_gateway_passes_on_as_an_event_is_no_data() -> None:
     turn, _ = ask([head(), b"data: : OPENROUTER PROCESSING\n\n" + stream(chunk({"content": "hi"}), chunk({}, "stop"))])
 
     assert turn.text == "hi"
+
+
+# --- JSON in JSON --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("depth", [150, 900, 2_000, 100_000])
+@pytest.mark.parametrize("brackets", ["[]", "{}"])
+def test_arguments_that_are_nested_too_deeply_are_a_failed_call(depth: int, brackets: str) -> None:
+    """jundot/omlx#2545: brackets in brackets escape the parser of calls as RecursionError; kirodotdev/KiroCrew#8218: at
+    2,000 they are read, and cannot be written. Right: the call does not run, the model reads why, and the turn goes on.
+    Before: right."""
+    opening = "[" if brackets == "[]" else '{"a":'
+    arguments = f'{{"city": {opening * depth}1{brackets[1] * depth}}}'
+    turn, _ = ask(streamed(chunk(call(0, "A", "weather", arguments)), chunk({}, "tool_calls")), said("done"))
+
+    assert (turn.text, RUNS, len(turn.calls)) == ("done", [], 1)
+    assert turn.calls[0].status in ("invalid", "not_run")
+
+
+@pytest.mark.parametrize("answer", ["[" * 10_000, "```json\n" + "[" * 10_000 + "\n```", '{"a":' * 10_000])
+def test_an_answer_that_is_nested_too_deeply_fails_alone_in_a_map(answer: str) -> None:
+    """Liquid4All/ifstruct#5: such an answer, bare or in a fence, ends the whole batch. Right: it is asked again, and
+    only its row fails. Before: right."""
+    with serve_each(*[said(answer)] * 3) as server:
+        batch = Chat("m", base_url=f"{server.url}/v1", api_key="k").map(["Go"], as_=list[int])
+
+    assert [type(error) for error in batch.values] == [InvalidAnswer]
+
+
+def test_what_a_program_wrote_at_its_end_may_be_nested_too_deeply() -> None:
+    """notatallshaw/nab#1007, BasedHardware/omi#13521: handlers of ValueError alone let it through. Right: the end is
+    described with what was written. Before: wrong."""
+    deep = "[" * 100_000
+
+    assert describe_end(deep.encode()).endswith("[[[")
+    assert parse_exit_report(io.StringIO(deep))[1].endswith("[[[")
