@@ -173,14 +173,22 @@ export interface ResolvedShape {
   is_reference: boolean;
 }
 
+/** What the person sees of a result of which the model has a reference: as the fields of a call. */
+export interface SeenData {
+  text?: string;
+  table?: TablePreview;
+  display?: DisplayData;
+}
+
 /**
  * One call from its first character to its outcome; `id` is its `call_id`.
  * `glances` has the first rows of referenced objects, by their names in `resolved`, and `table` those of a
  * result that is a table; `display` is what a notebook would show for another result; `media` are the images and
  * sounds of the result, except `media_left_out`; `traceback` shows where the person's own code failed.
  * `arguments` are those that run; `asked_arguments` those from the model, if a person edited them. `whole`
- * describes the whole result, if the model received a part of its text. `line` has the arguments on one line,
- * once they are complete, and `facts` how the call went.
+ * describes the whole result, if the model received a part of its text. A result that `is_described` is one of
+ * which it got a description; `seen` is what the person sees of it, while the kernel has it. `line` has the
+ * arguments on one line, once they are complete, and `facts` how the call went.
  */
 export interface CallBlock {
   id: string;
@@ -210,6 +218,8 @@ export interface CallBlock {
   traceback?: string;
   asked_arguments?: string;
   whole?: string;
+  is_described?: boolean;
+  seen?: SeenData;
   line?: string;
   facts?: string;
 }
@@ -923,6 +933,13 @@ export interface NameRequest {
   name: string;
 }
 
+/** A request of what the person sees of the results of a turn of which the model has a reference. */
+export interface SeenRequest {
+  v: 1;
+  kind: "seen";
+  turn: TurnId;
+}
+
 /** A request which of these turns are not on the current line of their chat. */
 export interface LineRequest {
   v: 1;
@@ -933,13 +950,14 @@ export interface LineRequest {
 export type ActingRequest = VersionRequest | CodeRequest | UndoRequest | RepeatRequest | BindRequest | ContinueRequest | SwitchRequest | NameRequest;
 
 /** Page of a saved turn → kernel. */
-export type SavedTurnRequest = ActingRequest | ModelsRequest | LineRequest;
+export type SavedTurnRequest = ActingRequest | ModelsRequest | LineRequest | SeenRequest;
 
 /**
  * What was done, or why not, as `text`.
  * `source` is that of a cell, `data` the output that shows a version, `models` has the first lines for a cell,
  * and `in_place` is whether the turn's own cell repeats it. `missing` are names that the notebook lacks. `notes`
  * has a text for each turn that this kernel has: why later prompts do not see it, empty for one that they see.
+ * `seen` has what the person sees of results, by the ids of their calls.
  */
 export interface SavedTurnAnswer {
   v: 1;
@@ -951,6 +969,7 @@ export interface SavedTurnAnswer {
   in_place?: boolean;
   missing?: string[];
   notes?: Record<string, string>;
+  seen?: Record<string, SeenData>;
 }
 
 export type CellKind = "code" | "markdown" | "raw";

@@ -174,3 +174,17 @@ test.each([
 
   expect(withResults(code, { ...start(), blocks })).toBe(expected);
 });
+
+test("a result that is passed by reference is shown to the person, who is told so", async () => {
+  const seen = { text: "x", table: { columns: ["name"], rows: [["Grace"]], more_rows: 9 } };
+  const { display: _, ...block } = call(lite({}));
+  const described = { ...block, result: "DataFrame, 10 rows by 1 column", is_described: true, seen };
+  const page = shown(new Kernel({ ...start(), blocks: [described] }));
+  await drawn();
+
+  const outcome = page.el.querySelector(".nb-result");
+  expect(outcome?.querySelector("td")?.textContent).toBe("Grace");
+  expect(outcome?.textContent).toContain("10 rows");
+  expect(outcome?.textContent).toContain("Shown to you only");
+  page.close();
+});

@@ -184,6 +184,14 @@ class ResolvedShape(TypedDict):
     is_reference: bool
 
 
+class SeenData(TypedDict):
+    """What the person sees of a result of which the model has a reference: as the fields of a call."""
+
+    text: NotRequired[str]
+    table: NotRequired[TablePreview]
+    display: NotRequired[DisplayData]
+
+
 class CallBlock(TypedDict):
     """One call from its first character to its outcome; `id` is its `call_id`.
 
@@ -191,8 +199,9 @@ class CallBlock(TypedDict):
     that is a table; `display` is what a notebook would show for another result; `media` are the images and sounds
     of the result, except `media_left_out`; `traceback` shows where the person's own code failed. `arguments` are
     those that run; `asked_arguments` those from the model, if a person edited them. `whole` describes the whole
-    result, if the model received a part of its text. `line` has the arguments on one line, once they are complete, and
-    `facts` how the call went.
+    result, if the model received a part of its text. A result that `is_described` is one of which it got a description;
+    `seen` is what the person sees of it, while the kernel has it. `line` has the arguments on one line, once they are
+    complete, and `facts` how the call went.
     """
 
     id: str
@@ -222,6 +231,8 @@ class CallBlock(TypedDict):
     traceback: NotRequired[str]
     asked_arguments: NotRequired[str]
     whole: NotRequired[str]
+    is_described: NotRequired[bool]
+    seen: NotRequired[SeenData]
     line: NotRequired[str]
     facts: NotRequired[str]
 

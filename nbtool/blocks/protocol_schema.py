@@ -192,6 +192,7 @@ CALL_BLOCK = object_of(
         "media_left_out": COUNT,
         "asked_arguments": PROSE,
         "whole": LINE,
+        "is_described": {"const": True},
         "line": NAME,
         "facts": LINE,
     },

@@ -251,8 +251,9 @@ class CallFinished:
     of its text. `table` has the first rows of a result that is a table, as `glances` of `CallReady`: shown to the
     user only, and not written to the journal or to a recording, and neither is `display`, the `mime` type and
     `text` of what a notebook would show for the result. If it `is_described`, the model got a description in place
-    of the result. `forwarded` and `inside` are as in `CallReady`; `arguments` are those of a call inside another
-    one that was never ready: no other event has them.
+    of the result; `seen` is what the user sees of one that is passed by reference: its `text`, and its `table` or
+    `display`, if it has one. `forwarded` and `inside` are as in `CallReady`; `arguments` are those of a call inside
+    another one that was never ready: no other event has them.
     """
 
     call_id: str = field(metadata=OWN)
@@ -271,6 +272,7 @@ class CallFinished:
     whole: str = field(default="", metadata=TEXT)
     table: dict[str, Any] = field(default_factory=dict, metadata=VIEW)
     display: dict[str, str] = field(default_factory=dict, metadata=VIEW)
+    seen: dict[str, Any] = field(default_factory=dict, metadata=PERSON)
     is_described: bool = field(default=False, metadata=OWN)
     forwarded: bool = field(default=False, metadata=OWN)
     inside: str = field(default="", metadata=OWN)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbtool.blocks.protocol import VERSION
+from nbtool.blocks.protocol import VERSION, SeenData
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.ids import short_id
@@ -43,6 +43,8 @@ def answer_page(kernel: Kernel, content: object) -> SavedTurnAnswer | None:
         return None
     if request["kind"] == "line":
         return {"v": VERSION, "ok": True, "text": "", "notes": _line_notes(kernel, set(request["turns"]))}
+    if request["kind"] == "seen":
+        return {"v": VERSION, "ok": True, "text": "", "seen": _seen_results(kernel, request["turn"])}
     context = CommandContext(kernel, request["chat"])
     if request["kind"] == "models":
         return _list_models(context, request)
@@ -85,6 +87,14 @@ def _use_branch(context: CommandContext, request: SwitchRequest | NameRequest) -
     text = switch(context, [turn])
     shown_turns.update_branch(context.chat)
     return text
+
+
+def _seen_results(kernel: Kernel, turn_id: str) -> dict[str, SeenData]:
+    """Return what the person sees of the results of a turn of this kernel of which the model has a reference."""
+    turns = (turn for chat in kernel.chats.values() for node in chat.tree.nodes() for turn in node.versions)
+    turn = next((turn for turn in turns if turn.turn_id == turn_id), None)
+    blocks = turn.transcript().document()["blocks"] if turn else []
+    return {block["call_id"]: block["seen"] for block in blocks if block["kind"] == "call" and "seen" in block}
 
 
 def _line_notes(kernel: Kernel, turns: set[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NotRequired, final
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
+from nbtool.blocks.protocol import SeenData
 from nbtool.blocks.render.whole_conversation import ModelChoice
 from nbtool.view.message_envelope import CLOSED
 from nbtool.view.message_fields import MAX_BRANCH_NAME, TEXT_LIMIT, Id, TurnId
@@ -120,6 +121,15 @@ class NameRequest(TypedDict):
 
 
 @final
+class SeenRequest(TypedDict):
+    """A request of what the person sees of the results of a turn of which the model has a reference."""
+
+    v: Literal[1]
+    kind: Literal["seen"]
+    turn: TurnId
+
+
+@final
 class LineRequest(TypedDict):
     """A request which of these turns are not on the current line of their chat."""
 
@@ -138,7 +148,7 @@ ActingRequest = (
     | SwitchRequest
     | NameRequest
 )
-SavedTurnRequest = ActingRequest | ModelsRequest | LineRequest
+SavedTurnRequest = ActingRequest | ModelsRequest | LineRequest | SeenRequest
 """Page of a saved turn → kernel."""
 
 
@@ -148,6 +158,7 @@ class SavedTurnAnswer(TypedDict):
     `source` is that of a cell, `data` the output that shows a version, `models` has the first lines for a cell, and
     `in_place` is whether the turn's own cell repeats it. `missing` are names that the notebook lacks.
     `notes` has a text for each turn that this kernel has: why later prompts do not see it, empty for one that they see.
+    `seen` has what the person sees of results, by the ids of their calls.
     """
 
     v: Literal[1]
@@ -159,6 +170,7 @@ class SavedTurnAnswer(TypedDict):
     in_place: NotRequired[bool]
     missing: NotRequired[list[str]]
     notes: NotRequired[dict[str, str]]
+    seen: NotRequired[dict[str, SeenData]]
 
 
 def parse_request(content: object) -> SavedTurnRequest | None:

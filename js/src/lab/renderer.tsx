@@ -70,6 +70,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
     #count = 0;
     #stopKeeping = (): void => {};
     #lineView: LineView | undefined;
+    #wasAlive = false;
 
     /** Draw a turn; what is none, or not of this version, is left to the forms that the notebook has beside it. */
     async renderModel(model: MimeModel): Promise<void> {
@@ -89,8 +90,8 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
         },
       );
       this.#turn = turn;
+      this.#wasAlive = false;
       this.#updateActions();
-      this.#watchLine();
       const change = switched.get(document.head.turn_id);
       switched.delete(document.head.turn_id);
       if (change) turn.showOutcome(change.outcome);
@@ -137,6 +138,16 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
           }),
       };
       lineOf(panel).add(this.#lineView);
+      void this.#showSeen(turn);
+    }
+
+    /** Ask for the values that the model has by reference: no file has them. */
+    async #showSeen(turn: OfflineConnection): Promise<void> {
+      const { head, blocks } = turn.state().document;
+      if (!blocks.some((block) => block.kind === "call" && block.is_described)) return;
+      const request = { v: VERSION, kind: "seen", turn: head.turn_id } as const;
+      const answer = await requestFromKernel(this.#panel?.sessionContext.session?.kernel, request);
+      if (answer?.seen && Object.keys(answer.seen).length) turn.setSeen(answer.seen);
     }
 
     /** Go to the turn's branch, or name it, and show what the kernel says. */
@@ -228,7 +239,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
       for (const signal of signalsOf(this.#panel)) signal.disconnect(this.#updateActions);
       if (this.#lineView && this.#panel) lineOf(this.#panel).remove(this.#lineView);
       this.#panel = panel;
-      this.#watchLine();
+      this.#wasAlive = false;
       for (const signal of signalsOf(panel)) signal.connect(this.#updateActions);
       this.#stopKeeping();
       this.#stopKeeping = keepWhole(this.node, panel);
@@ -237,7 +248,10 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
 
     #updateActions = (): void => {
       const document = this.#turn?.state().document;
-      this.#turn?.setActions(document?.head.turn_id && isAlive(this.#panel) ? actionsFor(document) : []);
+      const isKernelAlive = isAlive(this.#panel);
+      this.#turn?.setActions(document?.head.turn_id && isKernelAlive ? actionsFor(document) : []);
+      if (isKernelAlive && !this.#wasAlive) this.#watchLine(); // after a reload the kernel is connected later
+      this.#wasAlive = isKernelAlive;
     };
   } as unknown as RendererClass;
 }

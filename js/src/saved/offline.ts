@@ -1,7 +1,7 @@
 /** The connection of a saved turn, which has no kernel, in the form that the views need. */
 import type { Connection, TurnState } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
-import type { ActionId, Document } from "../protocol";
+import type { ActionId, Document, SeenData } from "../protocol";
 
 /** What can be done about a turn that is not on the current line. */
 export interface LineActions {
@@ -29,6 +29,8 @@ export interface OfflineConnection extends Connection {
   readonly line: { note: string; actions: LineActions } | undefined;
   /** Show what the kernel says of the current line, in place of what the file says. */
   setLine(note: string, actions: LineActions): void;
+  /** Show what the person sees of results of which the model has a reference, by their calls. */
+  setSeen(seen: Readonly<Record<string, SeenData>>): void;
 }
 
 /** The source of the bytes of images and sounds, and those that are loaded. */
@@ -64,6 +66,13 @@ export function offlineConnection(
     setLine(note, actions) {
       line = { note, actions };
       show({ document: withoutSavedNote(state.document) });
+    },
+    setSeen(seen) {
+      const blocks = state.document.blocks.map((block) => {
+        const own = block.kind === "call" && Object.hasOwn(seen, block.call_id) && seen[block.call_id];
+        return own ? { ...block, seen: own } : block;
+      });
+      show({ document: { ...state.document, blocks } });
     },
     drafts: { reasons: new Map(), focusedDigest: "" },
     state: () => (bytes ? { ...state, media: bytes.loaded() } : state),

@@ -57,7 +57,7 @@ export function isAside(block: Block): block is NoticeBlock {
 function hasOutcome(block: Block, last: Block | undefined): boolean {
   if (block.kind !== "call" || block.question || UNSETTLED_STATES.includes(block.state)) return false;
   if (block.state !== "ok") return EXPLAINED_STATES.includes(block.state);
-  return block.display !== undefined || (block === last && !block.media);
+  return (block.seen ?? block).display !== undefined || (block === last && !block.media);
 }
 
 /** Whether the line of a fold has all that came of its last call. */
@@ -65,6 +65,7 @@ function isInSummary(block: Block): boolean {
   return (
     block.kind === "call" &&
     !block.table &&
+    !block.seen &&
     block.result.length <= MAX_SUMMARY &&
     !block.result.includes("\n")
   );

@@ -150,7 +150,8 @@ class CallFolds:
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
             seconds=event.seconds, fraction=None, **self._result_media(event),
             **self._qualified(event), **({"table": preview_data(event.table)} if event.table else {}),
-            **_display(event),
+            **_display(event.display),
+            **_described(event),
             **({"whole": self._blocks.notice_text(event.whole)} if event.whole else {}),
         )  # fmt: skip
         return patches + changed + self._without_withheld(event, entry) + self._update_status()
@@ -248,10 +249,23 @@ def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {"glances": {key: preview_data(preview) for key, preview in previews.items()}} if previews else {}
 
 
-def _display(event: CallFinished) -> dict[str, Any]:
+def _display(display: Mapping[str, str]) -> dict[str, Any]:
     """Return what a notebook would show for a result; its text is drawn by what its media type names."""
-    shown = {name: without_controls(text) for name, text in event.display.items()}
+    shown = {name: without_controls(text) for name, text in display.items()}
     return {"display": shown} if shown else {}
+
+
+def _described(event: CallFinished) -> dict[str, Any]:
+    """Return that the model got a description of a result, and what the person sees of it."""
+    if not (event.is_described and event.status == "ok"):
+        return {}
+    text, table = event.seen.get("text", ""), event.seen.get("table")
+    seen = {
+        **({"text": without_controls(text)} if text else {}),
+        **({"table": preview_data(table)} if table else {}),
+        **_display(event.seen.get("display", {})),
+    }
+    return {"is_described": True, **({"seen": seen} if seen else {})}
 
 
 def _outline(entry: BlockBuilder) -> list[Patch]:
@@ -263,6 +277,7 @@ def _outline(entry: BlockBuilder) -> list[Patch]:
         "glances": {},
         "table": {"columns": [], "rows": []},
         "display": {"mime": "", "text": ""},
+        "seen": {},
         "asked_arguments": "",
     }
     present = {name: value for name, value in empty.items() if name in entry.fields}

@@ -55,6 +55,7 @@ STATIC_QUESTION_NOTE = (
 OUTCOME_ROWS, OUTCOME_LINES = 5, 6
 """Rows of a table, and lines of a text, that stand below the last call."""
 
+VALUE_NOT_SAVED = "The model has a reference; the value is shown while its kernel runs, and not saved."
 DRAWN_ELSEWHERE = "JupyterLab with nbtool draws this result."
 
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_,]*+(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?", re.IGNORECASE)
@@ -125,7 +126,9 @@ def _outcome(block: Block) -> str:
     if display and display["mime"] == "text/markdown":
         return f'<div style="{_RESULT}">{markdown.render(display["text"])}</div>'
     note = (
-        DRAWN_ELSEWHERE
+        VALUE_NOT_SAVED
+        if block.get("is_described")
+        else DRAWN_ELSEWHERE
         if display
         else left_out(len(lines) - OUTCOME_LINES, "lines")
         if len(lines) > OUTCOME_LINES

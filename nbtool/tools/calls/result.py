@@ -84,6 +84,8 @@ class ResultDelivery:
         is_withheld = mode == "reference" or self._is_withheld(mode)
         is_unreadable = call.is_unreadable = is_withheld or await self._is_unreadable(value)
         outcome.is_described = is_unreadable
+        if mode == "reference":
+            outcome.seen = await self._seen_by_person(value)
         rendered = _describe_unreadable(value) if is_unreadable else await self._render_in_time(value)
         has_view = not (is_unreadable or is_cheap(value))  # a plain value is all in its text
         edited, is_guarded, found = None, False, await self._extract_media(value) if has_view else ResultMedia()
@@ -151,6 +153,13 @@ class ResultDelivery:
             return ResultMedia()
         outcome = await run_with_timeout(partial(extract_media, value), self.runtime.render_seconds)
         return (outcome.value if outcome else None) or ResultMedia()
+
+    async def _seen_by_person(self, value: Any) -> dict[str, Any]:
+        """Return what the person sees of a result of which the model gets a reference."""
+        table = await self._preview(value)
+        display = {} if table else await self._notebook_display(value)
+        parts = {"text": (await self._render_in_time(value)).text, "table": table, "display": display}
+        return {name: part for name, part in parts.items() if part}
 
     async def _preview(self, value: Any) -> TablePreview:
         """Return the first rows of a table if they are read in time."""

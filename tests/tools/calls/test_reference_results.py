@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from nbtool import Approved, Chat, Policy, Progress, Released, ToolFailed, Toolset, Withheld, tool
+from nbtool.audience import for_audience
 from nbtool.messages import Media
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
@@ -63,6 +64,21 @@ def send(*replies: Any, tools: Any = (load, size), **settings: Any) -> tuple[Any
     sent = [(part, getattr(part, "media", ())) for prompt in wire.prompts for m in prompt.messages for part in m.parts]
     media = [item.data for _, items in sent for item in items]
     return turn, person, repr(sent) + repr(media)
+
+
+@pytest.mark.promise("withheld")
+@pytest.mark.parametrize(
+    ("kind", "part"), [("a short text", "text"), ("a number", "text"), ("a dict", "text"), ("a frame", "table")]
+)
+def test_the_person_sees_the_value_and_neither_the_journal_nor_a_saved_notebook_has_it(kind: str, part: str) -> None:
+    turn, _, _ = send(call("load", kind=kind))
+
+    (block,) = (block for block in turn.transcript().document()["blocks"] if block["kind"] == "call")
+    (finished,) = (event for event in turn.log if event.kind == "call_finished")
+    value = str(VALUES["a number"]) if kind == "a number" else SECRET
+    assert value in str(block["seen"][part])
+    assert value not in str(for_audience(finished, "journal"))
+    assert value not in str(turn._repr_mimebundle_())
 
 
 @pytest.mark.promise("withheld")

@@ -108,5 +108,8 @@ def test_the_person_gets_it_with_the_outcome_and_the_model_does_not() -> None:
     assert "script" not in finished.shown
 
 
-def test_a_result_by_reference_is_not_shown() -> None:
-    assert run_tool(result="reference").display == {}
+def test_a_result_by_reference_is_shown_to_the_person_alone() -> None:
+    finished = run_tool(result="reference")
+
+    assert finished.display == {}
+    assert finished.seen["display"] == run_tool().display

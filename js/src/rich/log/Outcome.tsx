@@ -16,9 +16,15 @@ const MAX_LINE = 400;
 const PRELOAD_MARGIN = "600px";
 
 /** The result of a call: a table's first rows, a chart, HTML, a text; or the reason why there is none. */
-export function Outcome({ block }: LazyViews["outcome"]): JSX.Element {
+export function Outcome({ block: { seen, ...call } }: LazyViews["outcome"]): JSX.Element {
+  const block = seen ? { ...call, ...seen, result: seen.text ?? "", more: {} } : call;
   const isInDetails = !block.display; // of a chart the opened call has the text for the model
-  return <div class={isInDetails ? "nb-result nb-in-details" : "nb-result"}>{contentOf(block)}</div>;
+  return (
+    <div class={isInDetails ? "nb-result nb-in-details" : "nb-result"}>
+      {contentOf(block)}
+      {seen && <p class="nb-muted nb-small">Shown to you only: the model has a reference.</p>}
+    </div>
+  );
 }
 
 function contentOf(block: CallBlock): JSX.Element | null {
