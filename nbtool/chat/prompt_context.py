@@ -31,7 +31,7 @@ from nbtool.messages import (
     assistant,
     user,
 )
-from nbtool.tools.values.masked_excerpt import is_masking
+from nbtool.tools.values.sanitize import is_masking
 
 HistoryMode = Literal["compact", "native", "results", "text", "none"]
 

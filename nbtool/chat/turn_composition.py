@@ -14,7 +14,7 @@ from nbtool.chat.attachments import as_parts
 from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.model.preview import PreviewableEndpoint, PreviewEndpoint
 from nbtool.chat.prompt_context import as_message
-from nbtool.chat.recording.recorder import ReplayOnlyEndpoint
+from nbtool.chat.recording.replay_only import ReplayOnlyEndpoint
 from nbtool.chat.rerun.operations import EditReply, Rerun
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_origins import note_prompt
@@ -28,7 +28,7 @@ from nbtool.policy import site_policy
 from nbtool.threads.caller_thread import CallerThread
 from nbtool.threads.loop import run_sync
 from nbtool.tools.approval import Approver, AskFunction
-from nbtool.tools.values.masked_excerpt import masking
+from nbtool.tools.values.sanitize import masking
 from nbtool.wire.agents.agent import AgentEndpoint
 from nbtool.wire.base import Endpoint, Request, Retries
 from nbtool.wire.dialects.options import combine_options

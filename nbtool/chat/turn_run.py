@@ -26,7 +26,8 @@ from nbtool.chat.event_sink import EventSink
 from nbtool.chat.history_hosts import calling_host, check_recipient, new_host_notice
 from nbtool.chat.journal import TurnWriter, journal, redactor_for
 from nbtool.chat.prompt_context import history_messages, system_prompt, with_context, with_date
-from nbtool.chat.recording.recorder import ReplayOnlyEndpoint, TurnRecorder
+from nbtool.chat.recording.recorder import TurnRecorder
+from nbtool.chat.recording.replay_only import ReplayOnlyEndpoint
 from nbtool.chat.rerun.operations import EditReply, Reexecute, Rerun, Resume, TurnPlan
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_origins import make_sources, replayed_sources
@@ -43,7 +44,7 @@ from nbtool.tools.calls.runtime import ToolRuntime, is_guarded
 from nbtool.tools.calls.tool_calling import ToolCalling
 from nbtool.tools.tool_search import ToolSearch
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.masked_excerpt import masking
+from nbtool.tools.values.sanitize import masking
 from nbtool.tools.variables.turn_results import TurnResults
 from nbtool.wire.base import Endpoint
 from nbtool.wire.framing.known_secrets import remember_secrets

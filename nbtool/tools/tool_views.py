@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -66,7 +67,7 @@ def on_demand_rules(source: ToolSource) -> tuple[Rule, ...]:
     return tuple(get_rules()) if callable(get_rules) else ()
 
 
-class ToolView:
+class ToolView(ABC):
     """The tools of a source, each as `change` returns it."""
 
     def __init__(self, source: ToolSource) -> None:
@@ -74,9 +75,9 @@ class ToolView:
         self._source = source
         self._changed: dict[Tool, Tool] = {}
 
+    @abstractmethod
     def change(self, tool: Tool) -> Tool:
         """Return a tool as it is in this view; it is called once for each."""
-        raise NotImplementedError
 
     def find(self, name: str) -> Tool | None:
         """Return the tool of this name."""

@@ -14,8 +14,7 @@ from nbtool.text import count_of, format_number, shorten
 from nbtool.tools.approval import Policy, PolicyContext, ResultMode
 from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.masked_excerpt import mask_text, restore_text
-from nbtool.tools.values.sanitize import single_line
+from nbtool.tools.values.sanitize import mask_text, restore_text, single_line
 from nbtool.tools.variables.store import Variables
 from nbtool.tools.variables.variable import Variable
 

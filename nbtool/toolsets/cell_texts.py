@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from nbtool.errors import ToolFailed
 from nbtool.text import count_of, format_number
-from nbtool.tools.values.masked_excerpt import excerpt, mask_text
-from nbtool.tools.values.sanitize import single_line, strip_controls
+from nbtool.tools.values.sanitize import excerpt, mask_text, single_line, strip_controls
 from nbtool.toolsets.notebook_access import CellOutput, CellRun, NotebookCell
 
 LISTED = 200

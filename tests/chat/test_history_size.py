@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nbtool import Chat, tool
 from nbtool.chat.prompt_context import HistoryMode, history_messages
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.values.masked_excerpt import masking
+from nbtool.tools.values.sanitize import masking
 from nbtool.wire.base import Prompt, Target
 from nbtool.wire.registry import find_wire
 

@@ -62,9 +62,8 @@ from nbtool.tools.mcp.questions.form import InvalidForm, form_parameters, secret
 from nbtool.tools.secret_names import has_secret_words
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
 from nbtool.tools.tool import as_tools, tool
-from nbtool.tools.values.masked_excerpt import excerpt
 from nbtool.tools.values.model_text import render
-from nbtool.tools.values.sanitize import single_line
+from nbtool.tools.values.sanitize import excerpt, single_line
 from nbtool.tools.values.table_preview import preview_table
 from nbtool.tools.variables.references import parse, referenced_names
 from nbtool.toolsets.html_text import read_html

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, get_args
@@ -31,63 +31,27 @@ from nbtool.chat.recording.key_part import Part, labelled
 from nbtool.chat.recording.prompt_difference import describe_difference, find_changed
 from nbtool.chat.recording.redaction import Redactor
 from nbtool.chat.recording.replay import KEPT_FROM, REPLAYED_FROM, Replay
+from nbtool.chat.recording.replay_only import RECORD_HINT, ReplayOnlyEndpoint
 from nbtool.chat.recording.serialize import deserialize_events, serialize_turn
 from nbtool.chat.turn import Turn
-from nbtool.errors import BadRecording, BadUsage, MissingKey, NbtoolError, NotRecorded, UnknownModel
-from nbtool.events import Delta, Emit, Event, Notice, ReplyFinished, TurnStarted
+from nbtool.errors import BadRecording, BadUsage, MissingKey, NbtoolError, UnknownModel
+from nbtool.events import Emit, Event, Notice, ReplyFinished, TurnStarted
 from nbtool.messages import Media, Message
 from nbtool.settings import Setting, env, resolve_setting
 from nbtool.text import clean_text
 from nbtool.threads.loop import report_warning
 from nbtool.tools.calls.runtime import ToolRuntime
 from nbtool.tools.variables.references import referenced_names
-from nbtool.wire.base import Endpoint, Prompt, Retries
+from nbtool.wire.base import Endpoint, Retries
 from nbtool.wire.framing.known_secrets import secrets_of
 
 ReplayMode = Literal["auto", "only", "off"]
 """Whether recorded turns are replayed: if their inputs are unchanged; always, or the turn fails; never."""
 
-NO_RECORDING = "No recording to replay from."
-NAME_A_FILE = "Name one with `%chat record FILE --only`, or send the prompt to the model with `--set replay=off`."
 NOT_RECORDABLE = "A turn that continues a part of another one is not recorded."
 NOT_KEPT = "No answer to this prompt is kept."
-RECORD_HINT = "Record it again: `%chat record FILE`, then `--set replay=auto`."
 KEEP_HINT = "Send it to the model, which keeps the answer: `--set replay=off`, or NBTOOL_REPLAY=off."
 ENVIRONMENT_HINT = "Record it: `pytest --nbtool-record` in a test with `nbtool_replay`, else NBTOOL_REPLAY=auto."
-
-
-@dataclass(slots=True)
-class ReplayOnlyEndpoint:
-    """Replaces the model's endpoint where none can be used, or replay-only mode wants none: it never sends a request.
-
-    `error` is why there is none: what a turn fails with that is not replayed.
-    """
-
-    model: str
-    reason: str = NO_RECORDING
-    fix: str = NAME_A_FILE
-    error: NbtoolError | None = None
-    host: str = ""
-    dialect: str = "recording"
-    user_prompt: str = ""
-
-    def set_reason(self, reason: str, user_prompt: str = "", fix: str = RECORD_HINT) -> None:
-        """Set the reason why no recorded turn matches this prompt of the user."""
-        self.user_prompt = user_prompt
-        if reason:
-            self.reason, self.fix = reason, fix
-
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:  # noqa: ARG002 - the shape of an endpoint
-        """Raise without sending anything.
-
-        Raises:
-            NotRecorded: always, or the error of an endpoint that there is not.
-        """
-        report_unrecorded(self.user_prompt, self.reason)
-        if self.error:
-            raise self.error.changed()
-        raise NotRecorded(self.reason, fix=self.fix)
-        yield  # type: ignore[unreachable]  # what makes this a generator
 
 
 class Recorder:

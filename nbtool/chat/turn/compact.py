@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from nbtool.events import EndReason
 from nbtool.messages import COMMENTARY, Media, Message, Refusal, Text, ToolCall
 from nbtool.text import map_text
-from nbtool.tools.values.masked_excerpt import excerpt
+from nbtool.tools.values.sanitize import excerpt
 from nbtool.turn_state import Call
 
 PREVIEW = 200

@@ -18,7 +18,7 @@ from nbtool.magics.notebook.history_cells import HistoryCells
 from nbtool.magics.notebook.page_cells import OUTPUT_CHARACTERS, last_page_error, last_page_run, page_context
 from nbtool.magics.notebook.page_notebook import PageNotebook
 from nbtool.policy import site_policy
-from nbtool.tools.values.masked_excerpt import masking
+from nbtool.tools.values.sanitize import masking
 from nbtool.toolsets.notebook_access import NotebookCell
 
 WITHOUT_CELLS = "Write a prompt without `--cells`, and say in it what the model should know of them."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nbtool.text import count_of
-from nbtool.tools.values.masked_excerpt import excerpt, mask_text
+from nbtool.tools.values.sanitize import excerpt, mask_text
 
 MAX_CHARACTERS = 24_000
 """Maximum characters of all cells that a prompt contains, some 6,000 tokens; the latest cells come first."""

@@ -163,7 +163,7 @@ class Parameters:
                 problems.append(problem.message)
             except UNREADABLE as error:
                 problems.append(f"{name!r} cannot be read: {type(error).__name__}")
-        problems += map(_unexpected, self.bound & others.keys())
+        problems += map(_unexpected, filter(self.bound.__contains__, others))
         try:
             validator = self._validator_without(frozenset(by_reference & self.by_name.keys()))
             values |= validator.validate_json(resolved.json_text or json.dumps(others))

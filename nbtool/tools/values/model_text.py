@@ -17,10 +17,9 @@ from nbtool.tools.values.array_form import array_size
 from nbtool.tools.values.declared_form import contains_serializer, message_of_arguments
 from nbtool.tools.values.display_form import has_display
 from nbtool.tools.values.jsonable import JsonConverter, contains_tables, json_text
-from nbtool.tools.values.masked_excerpt import mask_text, restore_text
 from nbtool.tools.values.object_form import MAX_BINARY_BYTES, is_binary, llm_repr
 from nbtool.tools.values.output_suppression import suppress_output
-from nbtool.tools.values.sanitize import strip_controls, without_addresses, without_paths
+from nbtool.tools.values.sanitize import mask_text, restore_text, strip_controls, without_addresses, without_paths
 from nbtool.tools.values.scalar_form import dtype_kind, is_missing
 from nbtool.tools.values.table_form import table_form, table_shape
 from nbtool.tools.values.table_text import PARTLY_READ, table_text

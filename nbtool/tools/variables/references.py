@@ -21,8 +21,8 @@ from typing import Any, Protocol
 from nbtool.errors import UnknownReference
 from nbtool.events import ResolvedReference
 from nbtool.text import clean_text, map_text, shorten
-from nbtool.tools.values.masked_excerpt import excerpt
 from nbtool.tools.values.named_parts import MultipartResult
+from nbtool.tools.values.sanitize import excerpt
 from nbtool.tools.values.type_and_shape import describe, summarize
 
 REFERENCE_PREFIX = "$VAR_REF{{"

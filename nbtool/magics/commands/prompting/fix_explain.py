@@ -9,7 +9,7 @@ from nbtool.magics.cell.cell_prompt import last_cell, last_failed_cell
 from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.notebook.cell_context import ContextCell, Origin, cell_context
 from nbtool.text import shorten
-from nbtool.tools.values.masked_excerpt import masking
+from nbtool.tools.values.sanitize import masking
 
 DRY_RUN = "--dry-run"
 
