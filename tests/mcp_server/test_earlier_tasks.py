@@ -168,3 +168,13 @@ def test_a_call_without_a_task_is_answered_as_before(server: KernelServer, worke
 
     assert first_text(client.ask("tools/call", name="work", arguments={"n": 4})).startswith("8")
     assert client.ask("tools/list")["tools"][0]["execution"] == {"taskSupport": "optional"}
+
+
+@pytest.mark.parametrize("params", [{"task": 5}, {"task": {}, "name": 5}, {"task": {}, "arguments": []}])
+def test_a_malformed_call_as_a_task_is_an_error_and_no_call(
+    server: KernelServer, view: ListView, params: dict[str, Any]
+) -> None:
+    answer = EarlierClient(server).ask("tools/call", **{"name": "work", "arguments": {"n": 4}, **params})
+
+    assert answer["code"] == -32602
+    assert view.shown == []

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LOG, OFFERS = Path(sys.argv[1]), sys.argv[2:] != ["without"]
+LOG, OFFERS, ALWAYS = Path(sys.argv[1]), sys.argv[2:] != ["without"], sys.argv[2:] == ["always"]
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 TOOL = {
     "name": "work",
@@ -70,8 +70,8 @@ def main() -> None:
             about = {"name": "earlier", "version": "1"}
             say(id=number, result={"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": about})
         elif method == "tools/list":
-            say(id=number, result={"tools": [TOOL]})
-        elif method == "tools/call" and "task" in params:
+            say(id=number, result={"tools": [{**TOOL, "execution": {}} if ALWAYS else TOOL]})
+        elif method == "tools/call" and ("task" in params or ALWAYS):
             work = Work(params["arguments"]["what"])
             say(id=number, result=text("did it") if work.what == "at-once" else {"task": work.state()})
         elif method.startswith("tasks/"):

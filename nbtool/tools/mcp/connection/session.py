@@ -158,9 +158,9 @@ class Session:
                 # not `Client.call_tool`: if a schema has changed, that would list the tools and call again
                 call = partial(client.session.call_tool, tool.name, arguments, progress_callback=on_progress)
                 answer = answer or self._on_asked
-                if (result := await _run_as_task(client, tool, arguments, on_progress)) is None:
+                if (result := await _send_as_task(client, tool, arguments, on_progress)) is None:
                     result = await complete_call(partial(call, allow_claimed=True), answer)
-                    result = await _finish(client, result, answer, on_progress)
+                result = await _finish(client, result, answer, on_progress)
             except Exception as error:
                 raise self._failure(error, current, is_call=True) from error
         return await asyncio.to_thread(result_value, result, self.spec.name, tool.output_schema)
@@ -286,10 +286,10 @@ class Session:
         return to_tool_failure(error, self.spec, current, self._stderr, is_call=is_call)
 
 
-async def _run_as_task(
+async def _send_as_task(
     client: Client, tool: RemoteTool, arguments: dict[str, Any], on_progress: ProgressFnT
 ) -> CallToolResult | None:
-    """Return the result of a call that has to be a task by the protocol of 2025-11-25; None for any other."""
+    """Return the answer to a call that has to be a task by the protocol of 2025-11-25; None for any other."""
     from nbtool.tools.mcp.connection.task_calls import call_as_task, can_require_tasks  # noqa: PLC0415 - loaded only if there is a server
 
     if not (tool.needs_task and can_require_tasks(client)):
@@ -298,10 +298,12 @@ async def _run_as_task(
 
 
 async def _finish(client: Client, result: Any, answer: Answer, on_progress: ProgressFnT) -> Any:
-    """Return the result of a call, and wait for it where the call has become a task."""
-    from nbtool.tools.mcp.connection.task_calls import TaskCreated, finish_task  # noqa: PLC0415 - loaded only if there is a server
+    """Return the result of a call, and wait for it where the call has become a task, even one that nobody asked for."""
+    from nbtool.tools.mcp.connection.task_calls import TaskCreated, finish_earlier_task, finish_task  # noqa: PLC0415 - loaded only if there is a server
 
-    return await finish_task(client.session, result, answer, on_progress) if isinstance(result, TaskCreated) else result
+    if isinstance(result, TaskCreated):
+        return await finish_task(client.session, result, answer, on_progress)
+    return await finish_earlier_task(client.session, result, on_progress)
 
 
 def _lacks_handshake(error: BaseException) -> bool:

@@ -158,15 +158,20 @@ def can_require_tasks(client: Client) -> bool:
 async def call_as_task(
     session: ClientSession, name: str, arguments: dict[str, Any], on_progress: ProgressFnT
 ) -> CallToolResult:
-    """Call a tool as a task of 2025-11-25, and return its result; a task that is not awaited is cancelled.
+    """Call a tool as a task of 2025-11-25, and return the server's answer; `finish_earlier_task` returns the result."""
+    params = CallToolRequestParams(name=name, arguments=arguments, task=TaskMetadata())
+    return await session.send_request(CallToolRequest(params=params), CallToolResult, progress_callback=on_progress)
+
+
+async def finish_earlier_task(
+    session: ClientSession, answer: CallToolResult, on_progress: ProgressFnT
+) -> CallToolResult:
+    """Return the result of a call that may have become a task of 2025-11-25; one that is not awaited is cancelled.
 
     Raises: as `finish_task`.
     """
-    params = CallToolRequestParams(name=name, arguments=arguments, task=TaskMetadata())
-    answer = await session.send_request(CallToolRequest(params=params), CallToolResult, progress_callback=on_progress)
-    created = (answer.meta or {}).get(TASK)
-    if created is None:
-        return answer  # the server has run the call at once
+    if (created := (answer.meta or {}).get(TASK)) is None:
+        return answer
     state = TaskState.model_validate(created, by_name=False)
     try:
         return await _await_result(session, state, on_progress)
