@@ -72,7 +72,7 @@ def _definitions(text: str) -> list[OfferedTool]:
     for line in text.splitlines():
         try:
             definition = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue  # a line about further matches
         if isinstance(definition, dict) and isinstance(definition.get("parameters"), dict):
             tools.append(OfferedTool(str(definition["name"]), str(definition["description"]), definition["parameters"]))
@@ -85,7 +85,7 @@ def _unwrap(outcome: ToolOutcome, call_name: str) -> ToolOutcome:
         return outcome
     try:
         arguments: Any = json.loads(outcome.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return outcome
     match arguments:
         case {"name": str(name), "arguments": Mapping() as values}:
