@@ -214,6 +214,16 @@ def test_a_dry_run_says_first_who_would_get_what_and_what_it_costs(
 
 
 @pytest.mark.feature("see a request before it is sent")
+@pytest.mark.parametrize("flags", ["-v frame", "--read frame"])
+def test_a_dry_run_names_the_columns_of_a_frame_of_the_notebook(notebook: Notebook, flags: str) -> None:
+    notebook.run("import pandas\nframe = pandas.DataFrame({'species': ['a', 'b'], 'mass': [1.0, 2.0]})")
+
+    summary = notebook.run(f"%%chat --dry-run {flags}\nWhat is it?").text.partition("POST ")[0]
+
+    assert all(text in summary for text in ("`frame`", "DataFrame", "2 rows", "species", "mass"))
+
+
+@pytest.mark.feature("see a request before it is sent")
 def test_a_dry_run_counts_only_the_turns_that_it_would_send(notebook: Notebook, model: Provider) -> None:
     model.say("One.", "Two.")
     notebook.ask("Hello?")

@@ -11,7 +11,6 @@ from nbtool.errors import NbtoolError
 from nbtool.messages import Media
 from nbtool.server_url import parse_server_url
 from nbtool.text import count_of, format_size, list_names
-from nbtool.tools.values.type_and_shape import describe
 from nbtool.wire.transport.client_pool import is_loopback
 from nbtool.wire.transport.traffic import totals
 
@@ -63,16 +62,17 @@ def departing_parts(chat: Chat, media: list[Media], *, earlier: int, cells: int)
         yield f"{count_of(cells, 'cell')} of the notebook with what they show"
     yield from _named([_describe_file(part) for part in media], "file")
     entries = chat.exposed_variables()
+    shapes = {entry.name: one_line(chat.variables.describe(entry.name), MAX_LENGTH) for entry in entries}
     yield from _named(
         [
-            f"`{entry.name}` by name, type and columns ({_shape(entry.value)})"
+            f"`{entry.name}` by name, type and columns ({shapes[entry.name]})"
             for entry in entries
             if not entry.is_readable
         ],
         "variable",
     )
     yield from _named(
-        [f"values of `{entry.name}` ({_shape(entry.value)})" for entry in entries if entry.is_readable], "variable"
+        [f"values of `{entry.name}` ({shapes[entry.name]})" for entry in entries if entry.is_readable], "variable"
     )
     if names := [tool.display_name for tool in chat.tools.tools().values()]:
         noun = "tool" if len(names) == 1 else "tools"
@@ -88,7 +88,3 @@ def _named(parts: list[str], noun: str) -> Iterator[str]:
 def _describe_file(media: Media) -> str:
     name = one_line(media.name or media.mime, 80)
     return f"{name} ({format_size(len(media.data))})" if media.data else name
-
-
-def _shape(value: object) -> str:
-    return one_line(describe(value), MAX_LENGTH)

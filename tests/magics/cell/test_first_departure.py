@@ -44,6 +44,17 @@ def test_host_variables_columns_values_and_tools_are_named() -> None:
     assert "--dry-run" in note
 
 
+def test_a_name_that_is_looked_up_in_the_notebook_is_described_as_the_object_that_it_is_now() -> None:
+    pandas = pytest.importorskip("pandas")
+    chat, turn = compose()
+    chat.variables.attach_notebook({"df": pandas.DataFrame({"species": ["a"], "mass": [1.0]})})
+    chat.variables.expose("df")
+
+    note = first_departure_note(chat, turn)
+
+    assert all(part in note for part in ("`df`", "DataFrame", "species", "mass"))
+
+
 def test_more_variables_than_a_line_names_are_counted() -> None:
     chat, turn = compose()
     chat.expose(**{f"v{n}": n for n in range(MAX_NAMED + 3)})
