@@ -1,16 +1,15 @@
-"""The requests of a turn: each sends the messages so far and reads one reply."""
+"""The requests of a turn: each sends the messages so far and reads one reply; and what came of them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import AppendContext, RequestContext, StreamContext, TurnContext
-from nbtool.chain.outcome import Outcome
 from nbtool.chain.price_check import require_known_cost
 from nbtool.chain.request_filter import REQUEST_FILTER
 from nbtool.chain.request_size import exceeds_budget
@@ -27,10 +26,46 @@ from nbtool.chain.stop_reasons import (
 )
 from nbtool.clock import monotonic
 from nbtool.errors import IncompleteReply, LimitReached
-from nbtool.events import Delta, MessageAppended, Notice, ReplyFinished, RequestStarted, Retrying, StreamNotice
+from nbtool.events import (
+    Delta,
+    EndReason,
+    MessageAppended,
+    Notice,
+    Phase,
+    ReplyFinished,
+    RequestStarted,
+    Retrying,
+    StreamNotice,
+    TurnStatus,
+)
 from nbtool.messages import Message, user
 from nbtool.wire.base import Endpoint
 from nbtool.wire.reply import MAX_REPLY_CALLS, Reply, ReplyBuilder
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The outcome of a turn. `rounds` are its replies in order, `errors` are ordered, the main one first.
+
+    `end_reason` says why it ended without a finished answer, `phase` is what the turn is doing. `error_phase` is the
+    phase of the only error; empty if there are several or none.
+    """
+
+    status: TurnStatus = "running"
+    text: str = ""
+    rounds: list[Reply] = field(default_factory=list)
+    errors: list[BaseException] = field(default_factory=list)
+    end_reason: EndReason = ""
+    phase: Phase = "hook"
+    error_phase: Literal["", Phase] = ""
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error of the turn; several errors are an exception group."""
+        if len(self.errors) > 1:
+            return BaseExceptionGroup("Several errors in this turn", self.errors)
+        return self.errors[0] if self.errors else None
+
 
 ReplySource = Callable[[TurnContext], Awaitable[Reply | None]]
 """Returns the reply of the next round if it is reused or recorded; None once the model must be called."""

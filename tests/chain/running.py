@@ -10,8 +10,7 @@ from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import Limits
-from nbtool.chain.outcome import Outcome
-from nbtool.chain.request import ReplySource
+from nbtool.chain.request import Outcome, ReplySource
 from nbtool.chain.usage_meter import Meter
 from nbtool.events import Event
 from nbtool.messages import Message, user

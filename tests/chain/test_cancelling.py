@@ -13,8 +13,8 @@ from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.limits import HookSeconds, Limits
-from nbtool.chain.outcome import Outcome
 from nbtool.chain.repair import repair_history
+from nbtool.chain.request import Outcome
 from nbtool.chain.task_stopping import shield_until_done, stop_all
 from nbtool.chain.usage_meter import Meter
 from nbtool.events import Event

@@ -12,7 +12,7 @@ from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import RequestContext, TurnContext
 from nbtool.chain.limits import HookSeconds, Limits
-from nbtool.chain.outcome import Outcome
+from nbtool.chain.request import Outcome
 from nbtool.chain.usage_meter import Meter
 from nbtool.events import Event, ReplyEnd, TextDelta
 from nbtool.messages import Usage, user

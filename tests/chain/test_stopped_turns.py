@@ -16,9 +16,9 @@ from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import HookSeconds, Limits
-from nbtool.chain.outcome import Outcome
 from nbtool.chain.plugin import HOOKS
 from nbtool.chain.repair import repair_history
+from nbtool.chain.request import Outcome
 from nbtool.chain.usage_meter import Meter
 from nbtool.errors import ConnectionFailed
 from nbtool.events import Event

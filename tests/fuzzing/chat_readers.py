@@ -13,8 +13,8 @@ from nbtool.chat.attachments import has_location
 from nbtool.chat.export import model_code
 from nbtool.chat.export.document import load_conversation
 from nbtool.chat.export.literals import NotLiteral, text_literal
-from nbtool.chat.export.local_paths import without_local_paths
 from nbtool.chat.export.names import is_name
+from nbtool.chat.export.visibility import without_local_paths
 from nbtool.chat.journal import blobs, schema, search
 from nbtool.chat.journal.retention import parse_limit
 from nbtool.chat.prompt_context import as_message, system_prompt

@@ -11,7 +11,7 @@ from nbtool import Chat, tool
 from nbtool.errors import BadUsage
 from nbtool.json_schema import normalize
 from nbtool.json_schema.dialects import MAX_STRICT_LEVELS, MAX_STRICT_PROPERTIES, for_gemini, is_strict
-from nbtool.plugins.structured_schema import schema_for
+from nbtool.plugins.structured import schema_for
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.tool import Tool, as_tools

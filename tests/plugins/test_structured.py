@@ -15,8 +15,7 @@ from nbtool.events import ReplyEnd
 from nbtool.json_schema.dialects import is_strict
 from nbtool.messages import Refusal
 from nbtool.plugins.continuation import Continuation
-from nbtool.plugins.structured import Structured
-from nbtool.plugins.structured_schema import schema_for
+from nbtool.plugins.structured import Structured, schema_for
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.schema.json_schema import ANSWER_SCHEMA_PROMPT
 

@@ -12,7 +12,7 @@ from nbtool.chain.cancel_signal import CancelSignal
 from nbtool.chain.engine import Engine
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import Limits
-from nbtool.chain.outcome import Outcome
+from nbtool.chain.request import Outcome
 from nbtool.chain.usage_meter import Meter
 from nbtool.chat.prompt_context import with_context
 from nbtool.errors import ModelNotFound, ToolsNotSupported

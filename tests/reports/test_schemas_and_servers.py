@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nbtool import Approved
 from nbtool.json_schema.dialects import is_strict
-from nbtool.plugins.structured_schema import schema_for
+from nbtool.plugins.structured import schema_for
 from nbtool.tools.mcp import McpServers
 from nbtool.tools.mcp.catalog.tool_names import model_tool_name
 from nbtool.wire.base import Prompt, Target, ToolSpec

@@ -15,12 +15,16 @@ from nbtool.errors import McpFailed, ToolFailed
 from nbtool.text import shorten
 from nbtool.tools.mcp.catalog.tool_list import server_label
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.mcp.connection.errors import SessionLost
 from nbtool.tools.mcp.connection.exchange import Exchange
 from nbtool.tools.mcp.connection.http_transport import MAX_EVENTS, describe_status
 from nbtool.tools.mcp.stdio import stdio_messages
 from nbtool.tools.values.model_text import format_error
 from nbtool.tools.values.sanitize import single_line, without_paths
+
+
+class SessionLost(McpFailed):
+    """The session cannot be used any more: start another one before the next request."""
+
 
 MAX_MESSAGE_CHARS = 2_000
 """Maximum number of characters of a server's message in an error."""

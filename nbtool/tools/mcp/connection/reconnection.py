@@ -19,7 +19,7 @@ from nbtool.policy import site_policy
 from nbtool.text import count_of, left_out, shorten
 from nbtool.tools.mcp.catalog.tool_list import RemoteTool, ToolListing, no_list, server_label
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.mcp.connection.errors import SessionLost
+from nbtool.tools.mcp.connection.failures import SessionLost
 from nbtool.tools.mcp.connection.session import Session
 from nbtool.tools.mcp.questions.elicitation import MAX_QUESTIONS, UNASKED, Answer, cancel, decline
 from nbtool.tools.mcp.questions.login_prompt import LOGIN_SECONDS

@@ -25,8 +25,8 @@ from nbtool.tools.mcp.catalog.entries import LISTED
 from nbtool.tools.mcp.catalog.result_content import result_value
 from nbtool.tools.mcp.catalog.tool_list import MAX_PAGES, RemoteTool, ToolListing, parse_tools, server_label
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.mcp.connection.errors import SessionLost
 from nbtool.tools.mcp.connection.exchange import Exchange, exchange
+from nbtool.tools.mcp.connection.failures import SessionLost
 from nbtool.tools.mcp.questions.elicitation import Answer, complete_call
 from nbtool.tools.mcp.stdio import stdio_process
 

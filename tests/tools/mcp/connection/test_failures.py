@@ -16,9 +16,8 @@ from mcp.types import CONNECTION_CLOSED
 
 from nbtool.errors import McpFailed
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.mcp.connection.errors import SessionLost
 from nbtool.tools.mcp.connection.exchange import Exchange, exchange
-from nbtool.tools.mcp.connection.failures import parse_exit_report, to_tool_failure
+from nbtool.tools.mcp.connection.failures import SessionLost, parse_exit_report, to_tool_failure
 from nbtool.tools.mcp.connection.http_transport import Body, Transport, describe_status
 from nbtool.tools.mcp.stdio.stdio_process import report
 from tests.policy.in_force import policy_in_force
