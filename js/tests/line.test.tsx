@@ -52,13 +52,14 @@ function notebook(notes: () => Record<string, string> | null) {
       iopubMessage: { connect: (one: (typeof listeners)[number]) => listeners.push(one), disconnect() {} },
     },
   } as unknown as NotebookPanel;
-  const tell = (msg_type: string, content: IopubMessage["content"]): void => {
-    const message = { header: { msg_type }, parent_header: { msg_type: "execute_request" }, content };
+  const tell = (msg_type: string, content: IopubMessage["content"], parent = "execute_request"): void => {
+    const message = { header: { msg_type }, parent_header: { msg_type: parent }, content };
     for (const listener of listeners) listener(null, message);
   };
   return {
     line: lineOf(panel),
     asked,
+    restart: () => tell("status", { execution_state: "starting" }, ""),
     run(code: string): void {
       tell("execute_input", { code });
       tell("status", { execution_state: "idle" });
@@ -70,7 +71,8 @@ test("all turns that are drawn are asked about once, and again after a cell abou
   let notes: Record<string, string> = { one: LEFT, two: "" };
   const { line, asked, run } = notebook(() => notes);
   const shown: Record<string, string[]> = { one: [], two: [], other: [] };
-  for (const turn of Object.keys(shown)) line.add({ turn, show: (note) => shown[turn]?.push(note) });
+  for (const turn of Object.keys(shown))
+    line.add({ turn, isDoubtful: true, show: (note) => shown[turn]?.push(note) });
   await vi.waitFor(() => expect(shown).toEqual({ one: [LEFT], two: [""], other: [] }));
 
   run("x = 1");
@@ -86,7 +88,7 @@ test("all turns that are drawn are asked about once, and again after a cell abou
 
 test("a turn that is no longer drawn is not asked about, and what the kernel does not say stays", async () => {
   const { line, asked, run } = notebook(() => null);
-  const view = { turn: "one", show: vi.fn() };
+  const view = { turn: "one", isDoubtful: true, show: vi.fn() };
   line.add(view);
   await vi.waitFor(() => expect(asked).toHaveLength(1));
   line.remove(view);
@@ -96,6 +98,21 @@ test("a turn that is no longer drawn is not asked about, and what the kernel doe
 
   expect(asked).toHaveLength(1);
   expect(view.show).not.toHaveBeenCalled();
+});
+
+test("what a running cell shows is asked about only once another kernel runs", async () => {
+  const { line, asked, run, restart } = notebook(() => ({ one: LEFT }));
+  const view = { turn: "one", isDoubtful: false, show: vi.fn() };
+  line.add(view);
+  run("%%chat\nHello.");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const before = asked.length;
+
+  restart();
+  run("%chat open chat_1");
+
+  await vi.waitFor(() => expect(view.show).toHaveBeenCalledWith(LEFT));
+  expect(before).toBe(0);
 });
 
 test("what the file says of the current line is shown until the kernel says something else", async () => {

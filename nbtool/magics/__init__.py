@@ -97,8 +97,8 @@ class ChatMagics(Magics):
         """
         chats: KernelChats | None = vars(self).get("kernel_chats")
         if chats or self.settings.set_here:
-            from nbtool.magics.commands.context import wrap_for_page  # noqa: PLC0415 - loading the extension has to be fast
             from nbtool.magics.ended_state import describe_ended  # noqa: PLC0415 - the same
+            from nbtool.magics.kernel.page_lines import wrap_for_page  # noqa: PLC0415 - loading the extension has to be fast
 
             if ended := describe_ended(chats, self.settings):
                 print(wrap_for_page(self.shell, ended))  # noqa: T201 - a notice for the person

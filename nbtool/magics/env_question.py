@@ -7,6 +7,7 @@ from typing import Any
 
 from nbtool.errors import EnvFileNotAllowed
 from nbtool.magics.kernel.cell_messages import can_ask_for_input
+from nbtool.magics.kernel.page_lines import is_agreed
 from nbtool.wire.providers.env_consent import allow
 
 
@@ -19,21 +20,15 @@ def with_consent(shell: Any, work: Callable[[], object], *, may_ask: bool) -> No
     try:
         work()
     except EnvFileNotAllowed as refusal:
-        if not (may_ask and can_ask_for_input(shell) and _agrees(refusal)):
+        if not (may_ask and can_ask_for_input(shell) and is_agreed(shell, _question(refusal))):
             raise
         allow()
         work()
 
 
-def _agrees(refusal: EnvFileNotAllowed) -> bool:
-    """Ask with one line of input; only a plain yes is consent."""
+def _question(refusal: EnvFileNotAllowed) -> str:
     names = " and ".join(refusal.names)
-    try:
-        answer = input(
-            f"{refusal.path} (not set by you) sets {names}: send prompts to {refusal.destination}?\n"
-            "Yes holds until the file changes; `%chat env forget` takes it back, and `%chat env allow` gives it later."
-            "\n[y = yes, anything else = no] "
-        )
-    except EOFError:
-        return False
-    return answer.strip().lower() in ("y", "yes")
+    return (
+        f"{refusal.path} (not set by you) sets {names}: send prompts to {refusal.destination}?\n"
+        "Yes holds until the file changes; `%chat env forget` takes it back, and `%chat env allow` gives it later."
+    )

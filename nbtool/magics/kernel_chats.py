@@ -18,7 +18,7 @@ from nbtool.ids import short_id
 from nbtool.magics.cell.cell_skills import CellSkills
 from nbtool.magics.cell.run import dry_run, repeated_turn, run_cell
 from nbtool.magics.commands import dispatch
-from nbtool.magics.commands.context import CommandContext, wrap_for_page
+from nbtool.magics.commands.context import CommandContext
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.env_question import with_consent
 from nbtool.magics.flags.cell_settings import apply_for_cell
@@ -26,6 +26,7 @@ from nbtool.magics.flags.chat_settings import DEFAULT_MODEL, ChatSettings
 from nbtool.magics.flags.config import NbTool
 from nbtool.magics.flags.flag_parser import MAX_LINE, parse, split_words
 from nbtool.magics.flags.flag_table import cell_parser
+from nbtool.magics.kernel.page_lines import wrap_for_page
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CellContext
 from nbtool.magics.notebook.own_magic import MISPLACED

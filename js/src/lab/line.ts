@@ -18,6 +18,8 @@ const ABOUT_CHATS = /chat|branch|switch/i;
 /** A saved turn that is drawn in a notebook. */
 export interface LineView {
   readonly turn: string;
+  /** Whether what it shows may be untrue: what a running cell shows, the kernel that runs it keeps true itself. */
+  isDoubtful: boolean;
   /** Show why later prompts do not see the turn; an empty text for one that they see. */
   show(note: string): void;
 }
@@ -44,34 +46,37 @@ export class NotebookLine {
 
   add(view: LineView): void {
     this.#views.add(view);
-    this.ask();
+    if (view.isDoubtful) this.ask();
   }
 
   remove(view: LineView): void {
     this.#views.delete(view);
   }
 
-  /** Ask the kernel about all turns that are drawn, soon and once. */
+  /** Ask the kernel about all turns of which it is in doubt, soon and once. */
   ask(): void {
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => void this.#askNow(), GATHER_MS);
   }
 
   async #askNow(): Promise<void> {
-    const turns = [...new Set([...this.#views].map(({ turn }) => turn))].slice(-MAX_ASKED);
+    const doubtful = [...this.#views].filter((view) => view.isDoubtful);
+    const turns = [...new Set(doubtful.map(({ turn }) => turn))].slice(-MAX_ASKED);
     if (!turns.length) return;
     const kernel = this.#panel.sessionContext.session?.kernel;
     const notes = (await requestFromKernel(kernel, { v: VERSION, kind: "line", turns }))?.notes;
-    for (const view of this.#views) {
+    for (const view of doubtful) {
       const note = notes?.[view.turn];
       if (typeof note === "string") view.show(note);
     }
   }
 
   #onMessage = (_: unknown, { header, parent_header, content }: IopubMessage): void => {
+    const isNewKernel = header.msg_type === "status" && content.execution_state === "starting";
+    if (isNewKernel) for (const view of this.#views) view.isDoubtful = true;
     if (parent_header.msg_type !== "execute_request") return;
     if (header.msg_type === "execute_input") this.#isAboutChats = ABOUT_CHATS.test(content.code ?? "");
     const isEnd = header.msg_type === "status" && content.execution_state === "idle";
-    if (isEnd && this.#isAboutChats && this.#views.size) this.ask();
+    if (isEnd && this.#isAboutChats) this.ask();
   };
 }

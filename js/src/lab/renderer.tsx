@@ -3,7 +3,7 @@ import { render } from "preact";
 import type { Resend } from "../kernel/turn";
 import type { InsertedCell } from "../notebook/insertCell";
 import { type ActionId, type Document, type SavedTurnRequest, VERSION } from "../protocol";
-import { type OfflineConnection, offlineConnection } from "../saved/offline";
+import { hasSavedNote, type OfflineConnection, offlineConnection } from "../saved/offline";
 import { parseSavedTurn, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
 import { announce } from "../views/LiveRegion";
@@ -131,6 +131,7 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
       const act = (request: SavedTurnRequest): void => void this.#useBranch(turn, request);
       this.#lineView = {
         turn: head.turn_id,
+        isDoubtful: !isKernelBusy(panel) || hasSavedNote(turn.state().document),
         show: (note) =>
           turn.setLine(note, {
             goBack: () => act({ ...about, kind: "switch" }),
@@ -254,6 +255,10 @@ function makeRendererClass({ shared, rendermime, tracker }: RendererContext): Re
       this.#wasAlive = isKernelAlive;
     };
   } as unknown as RendererClass;
+}
+
+function isKernelBusy(panel: NotebookPanel): boolean {
+  return panel.sessionContext.session?.kernel?.status === "busy";
 }
 
 function signalsOf(panel: NotebookPanel | undefined) {

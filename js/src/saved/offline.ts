@@ -12,6 +12,10 @@ export interface LineActions {
 /** The id of the notice that a file has of the current line, which was true when the file was written. */
 const SAVED_NOTE = "left";
 
+export function hasSavedNote({ blocks }: Document): boolean {
+  return blocks.some(({ id }) => id === SAVED_NOTE);
+}
+
 function withoutSavedNote(document: Document): Document {
   return { ...document, blocks: document.blocks.filter(({ id }) => id !== SAVED_NOTE) };
 }

@@ -89,7 +89,7 @@ class Replay:
         self._collect_outcomes()
         self.turn.context = tuple(self.context)
         try:
-            await self.emit(Notice(self.notice.format(date=self.date)))
+            await self.emit(Notice(self.notice.format(date=self.date), topic="aside"))
             for event in self.events:
                 await self._emit_recorded(event)
             if self.turn.answer:

@@ -17,6 +17,7 @@ from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, SettingsError
 from nbtool.folder_consent import Consent
 from nbtool.magics.kernel.cell_messages import can_ask_for_input
+from nbtool.magics.kernel.page_lines import is_agreed
 from nbtool.text import count_of, list_names
 from nbtool.tools.toolset import Toolset
 from nbtool.toolsets.skill_files import MAX_COMPARED_BYTES, MAX_COMPARED_FILES, Skill, SkillFolders, content_parts
@@ -30,8 +31,7 @@ DECLINED = Consent("declined-skills", ALLOWED.instead)
 
 _QUESTION = """\
 This folder has {skills}. May the model read them? They are instructions; nothing of them runs.
-Yes holds until one of the files changes; `%chat skills forget` takes it back, and `%chat skills allow` gives it later.
-[y = yes, anything else = no] """
+Yes holds until a file changes; `%chat skills forget` takes it back, and `%chat skills allow` gives it later."""
 _NOT_USED = "This folder has {skills}, which the model cannot read before you allow it: `%chat skills allow`."
 _TOO_MANY = (
     f"The skills of this folder have more than {MAX_COMPARED_FILES:,} files or {MAX_COMPARED_BYTES >> 20} MiB, so that"
@@ -129,11 +129,7 @@ class CellSkills:
 def _ask(shell: Any, found: FolderSkills, *, may_ask: bool) -> None:
     """Ask once, with one line of input; where nobody can be asked, say once that the skills are not used."""
     if may_ask and can_ask_for_input(shell):
-        try:
-            answer = input(_QUESTION.format(skills=found.describe()))
-        except EOFError:
-            answer = ""
-        consent = ALLOWED if answer.strip().lower() in ("y", "yes") else DECLINED
+        consent = ALLOWED if is_agreed(shell, _QUESTION.format(skills=found.describe())) else DECLINED
         try:
             consent.give(found.parts or ())
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
 from nbtool.magics.flags.config import NbTool
-from nbtool.magics.kernel.cell_messages import has_front_end, takes_next_cell
+from nbtool.magics.kernel.cell_messages import takes_next_cell
+from nbtool.magics.kernel.page_lines import LINE_WIDTH
 from nbtool.magics.names.namespace import NotebookNamespace
 from nbtool.magics.notebook.cell_context import CellContext
 from nbtool.magics.notebook.inserted_cell import CellSource
@@ -121,12 +121,6 @@ def add_cell(context: CommandContext, source: str, what: str, advice: str) -> st
     return f"{what} is below. {NOT_ADDED} {advice}\n\n{escape_invisible(source.rstrip())}"
 
 
-LINE_WIDTH = 96
-"""Characters of a line of text; a page breaks longer ones within words."""
-
-_COMMAND = re.compile(r"`[^`\n]+`")
-_GLUE = "\x00"
-
 Run = Callable[[CommandContext, list[str]], str]
 """Runs a command with its arguments and returns its output; its docstring is its help, of which Tab shows one line."""
 
@@ -135,20 +129,6 @@ def format_table(*rows: tuple[str, Any]) -> str:
     """Format rows of name and value as two columns."""
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
-
-
-def wrap_for_page(shell: Any, text: str, *, width: int = LINE_WIDTH) -> str:
-    """Return sentences in lines that a page does not break; a command in backticks stays on one line.
-
-    A terminal breaks long lines itself, and a log has them as they are.
-    """
-    if getattr(shell, "kernel", None) is None or not has_front_end(shell):
-        return text
-    glued = _COMMAND.sub(lambda match: match[0].replace(" ", _GLUE), text)
-    lines = (
-        textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) or [""] for line in glued.split("\n")
-    )
-    return "\n".join(item for wrapped in lines for item in wrapped).replace(_GLUE, " ")
 
 
 def format_sentences(*rows: tuple[str, str]) -> str:

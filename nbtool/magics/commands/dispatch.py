@@ -9,10 +9,11 @@ from itertools import pairwise
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.command_table import COMMANDS as TABLE
 from nbtool.magics.commands.command_table import FORMER_COMMANDS, SETTINGS, Command
-from nbtool.magics.commands.context import CommandContext, format_sentences, wrap_for_page
+from nbtool.magics.commands.context import CommandContext, format_sentences
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.commands.turns import bind
 from nbtool.magics.flags.flag_table import REPEATING, cell_parser, check_former, describe_flag
+from nbtool.magics.kernel.page_lines import wrap_for_page
 from nbtool.magics.views.shown_turns import shown_turns
 from nbtool.text import shorten
 

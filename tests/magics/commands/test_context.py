@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from nbtool.magics.commands import context
-from nbtool.magics.commands.context import LINE_WIDTH, wrap_for_page
+from nbtool.magics.kernel import page_lines
+from nbtool.magics.kernel.page_lines import LINE_WIDTH, wrap_for_page
 
 TEXT = (
     "map_190dda73 continues here as 'main': 1 turn on its line. Tools added again: act, pay. 1 result was lost with the"
@@ -14,7 +14,7 @@ TEXT = (
 
 
 def test_a_page_gets_lines_that_break_between_words_and_in_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "has_front_end", lambda _: True)
+    monkeypatch.setattr(page_lines, "has_front_end", lambda _: True)
     lines = wrap_for_page(SimpleNamespace(kernel=object()), f"{TEXT}\n\nShort.").split("\n")
 
     assert " ".join(lines) == f"{TEXT}  Short."

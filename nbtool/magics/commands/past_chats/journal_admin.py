@@ -15,12 +15,13 @@ from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.dataframe import frame
 from nbtool.errors import BadUsage
 from nbtool.ids import short_id
-from nbtool.magics.commands.context import CommandContext, format_table, wrap_for_page
+from nbtool.magics.commands.context import CommandContext, format_table
 from nbtool.magics.commands.files.exports import open_file
 from nbtool.magics.commands.past_chats.former_model import choose_former_model, take_model
 from nbtool.magics.commands.past_chats.reopen import TURN_ID, chat_of_turn, continue_chat, not_on_the_line
 from nbtool.magics.commands.state.use import use
 from nbtool.magics.commands.turns.bind import REPLACE
+from nbtool.magics.kernel.page_lines import wrap_for_page
 from nbtool.text import count_of, shorten
 from nbtool.view.page_messages import is_valid_name
 
