@@ -92,6 +92,7 @@ class SignallingView(ListView):
 
 @pytest.fixture
 def view() -> SignallingView:
+    released.clear()
     return SignallingView(asks=False)
 
 
@@ -121,7 +122,6 @@ def test_the_client_of_the_typescript_sdk_calls_a_tool_as_a_task_and_waits_or_ca
     served: Any, view: SignallingView, tmp_path: Path, does: str
 ) -> None:
     address = endpoint(served, "http")
-    released.clear()
     process = typescript(tmp_path, *address, "late", does)
     if does == "wait":
         assert view.is_shown.wait(SECONDS)
