@@ -70,6 +70,9 @@ RETRY_PROMPT = (
     "[nbtool] Your answer does not match the schema: {problem}\nAnswer again, with the complete JSON and nothing else."
 )
 
+QUOTES_AND_EMPHASIS = "\"'`*_“”"
+"""What a model writes around a single word."""
+
 AT_LIMIT = "it was cut off at its length limit, before its JSON was complete"
 SEVERAL = "it contains {count} values that match; one is expected"
 
@@ -94,7 +97,8 @@ class Structured:
         fruit.value
 
     A type is anything that pydantic can read from JSON: a model, a dataclass, a TypedDict, `list[…]`, `dict[…]`, an
-    enum; `str` is the text of the answer as it is, for which no schema is sent. After an answer that does not match,
+    enum; `str` is the text of the answer as it is, for which no schema is sent. An answer without JSON counts if the
+    whole of it is a value: `Yes`, a name of an enum, a date. After an answer that does not match,
     the model is asked again at most `retries` times, with the problem and without tools; then the turn ends with
     `InvalidAnswer`. `chat.send(…, as_=Fruit)` creates one for you.
 
@@ -190,6 +194,8 @@ class Structured:
                 problems.append(problem)
             else:
                 matches.append(match)
+        if not found.values and self._is_wrapped:
+            matches = self._find_plain(text)
         if len(matches) == 1:
             self.value, state.is_found = matches[0], True
             return True
@@ -198,14 +204,23 @@ class Structured:
             state.problem = AT_LIMIT
         return False
 
-    def _validate(self, value: Any) -> tuple[Any, str]:
+    def _find_plain(self, text: str) -> list[Any]:
+        """Return the value that an answer without JSON is as a whole, such as `Yes` or a date; none otherwise."""
+        plain = text.strip()
+        for form in dict.fromkeys((plain, plain.rstrip(".").strip(QUOTES_AND_EMPHASIS))):
+            match, problem = self._validate(form, is_strict=False)
+            if form and not problem:
+                return [match]
+        return []
+
+    def _validate(self, value: Any, *, is_strict: bool = True) -> tuple[Any, str]:
         """Return a JSON value as a value of the type, and the problem if it is none."""
         from pydantic import ValidationError  # noqa: PLC0415 - loaded when the type was read
 
         if self._is_wrapped and isinstance(value, dict) and value.keys() == {"value"}:
             value = value["value"]
         try:
-            match = self.validator.validate_json(json.dumps(value))
+            match = self.validator.validate_json(json.dumps(value), is_strict=is_strict)
         except ValidationError as error:
             return None, _describe_errors(error)
         return match, ""

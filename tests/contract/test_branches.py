@@ -44,7 +44,7 @@ def test_an_edit_starts_a_branch_and_keeps_the_former_one(notebook: Notebook, mo
     assert "Tell me a word." in notebook.run("%chat history").text
 
 
-@pytest.mark.feature("continue a chat after a kernel restart, also in another notebook")
+@pytest.mark.feature("rerun, edit and branch")
 def test_a_new_chat_names_the_command_that_continues_the_former_one(notebook: Notebook, model: Provider) -> None:
     model.say("First.", "Second.", "Third.")
     notebook.ask("Tell me a word.")

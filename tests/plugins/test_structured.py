@@ -3,8 +3,11 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
 from functools import partial
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import pytest
 from pydantic import BaseModel
@@ -260,3 +263,39 @@ def test_a_recursive_type_keeps_its_definitions() -> None:
     assert schema["$defs"]["Tree"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Tree"}
     with ScriptedWire(['{"children": [{"children": []}]}']) as wire:
         assert Chat(wire=wire).send("Grow.", as_=Tree).value == Tree(children=[Tree(children=[])])
+
+
+class Mood(Enum):
+    KIND = "kind"
+    RUDE = "rude"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("type_", "answer", "value"),
+    [
+        (bool, "Yes", True), (bool, "no.", False), (bool, "**True**", True), (Mood, "kind", Mood.KIND),
+        (Mood, '"rude".', Mood.RUDE), (Literal["a", "b"], "`b`", "b"), (date, "2026-11-29", date(2026, 11, 29)),
+        (str | None, "It is kind.", "It is kind."), (Decimal, "1.10", Decimal("1.1")),
+    ],
+)  # fmt: skip
+def test_an_answer_without_json_counts_if_the_whole_of_it_is_a_value(type_: Any, answer: str, value: Any) -> None:
+    assert Chat(wire=ScriptedWire([answer])).send("Which?", as_=type_).value == value
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("type_", "answer"),
+    [
+        (bool, "It is kind"),
+        (int, "about 42"),
+        (Mood, "kind or rude"),
+        (list[str], "a, b"),
+        (Fruit, "an apple"),
+        (float, "3,5"),
+    ],
+)
+def test_words_around_a_value_are_asked_about_again(type_: Any, answer: str) -> None:
+    turn = Chat(wire=ScriptedWire([answer] * 3)).send("Which?", as_=type_)
+
+    assert isinstance(turn.error, InvalidAnswer)

@@ -110,9 +110,9 @@ class Validator:
     of_objects: SchemaValidator
     json_schema: Mapping[str, Any]
 
-    def validate_json(self, data: str, context: Any = None) -> Any:
-        """Return the value of a JSON text; raises pydantic's ValidationError."""
-        return self.of_json.validate_json(data, strict=True, context=context)
+    def validate_json(self, data: str, context: Any = None, *, is_strict: bool = True) -> Any:
+        """Return the value of a JSON text, a text for a number only if it is not strict; raises ValidationError."""
+        return self.of_json.validate_json(data, strict=is_strict, context=context)
 
     def validate_object(self, value: Any) -> Any:
         """Return the value of an object; raises pydantic's ValidationError."""
