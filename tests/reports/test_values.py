@@ -268,3 +268,24 @@ def test_the_levels_of_a_label_are_named_for_the_person_too() -> None:
 
     assert turn.calls[0].table["columns"] == ["a / x", "a / y"]
     assert "a / x,a / y\n1,2" in turn.calls[0].shown
+
+
+def test_a_description_is_cut_in_the_list_of_tools_only_where_that_saves_something() -> None:
+    """MISP/MISP#451, mvhenten/ellipsize#7: a text was cut although the mark was as long as what it stood for.
+
+    Right: the whole text. Before: wrong.
+    """
+
+    def read(path: str) -> str:
+        return path
+
+    listings = []
+    for length in (110, 300):
+        read.__doc__ = "x" * length
+        with ScriptedWire(["Hello."]) as wire:
+            Chat(wire=wire, tools=[read], search_tools=True).send("Hello?")
+        listings.append(wire.prompts[0].system)
+
+    assert "x" * 110 in listings[0]
+    assert "x" * 110 not in listings[1]
+    assert "200 characters more" in listings[1]
