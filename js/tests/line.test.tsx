@@ -142,14 +142,14 @@ test("the note goes back by a click, and names the branch by the keys alone", as
   };
 
   button("Go back here")?.click();
-  button("Name this branch")?.click();
+  button("Copy to a chat")?.click();
   await page.next();
   const field = page.el.querySelector<HTMLInputElement>("input.nb-reason");
   expect(document.activeElement).toBe(field);
   press("Escape");
   await page.next();
-  expect(document.activeElement).toBe(button("Name this branch"));
-  button("Name this branch")?.click();
+  expect(document.activeElement).toBe(button("Copy to a chat"));
+  button("Copy to a chat")?.click();
   await page.next();
   const again = page.el.querySelector<HTMLInputElement>("input.nb-reason");
   if (again) again.value = "other";

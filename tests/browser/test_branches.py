@@ -53,14 +53,14 @@ def test_the_note_of_a_turn_is_true_after_a_reload_and_another_change_of_the_bra
 
 @pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
-def test_a_branch_is_named_in_its_note_with_the_keys(lab: Lab, theme: Literal["light", "dark"]) -> None:
+def test_a_branch_is_copied_from_its_note_with_the_keys(lab: Lab, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)
     notebook = two_branches(lab, f"named-{theme}.ipynb")
     left, press = notebook.output(1), notebook.page.keyboard.press
 
-    left.get_by_role("button", name="Name this branch").focus()
+    left.get_by_role("button", name="Copy to a chat").focus()
     press("Enter")
-    field = left.get_by_role("textbox", name="Name of the branch as a chat of its own")
+    field = left.get_by_role("textbox", name="Name of the chat that gets a copy")
     expect(field).to_be_focused()
     notebook.page.keyboard.type("morning")
     screenshot(left, f"branch-named-{theme}")
@@ -73,7 +73,7 @@ def test_a_branch_is_named_in_its_note_with_the_keys(lab: Lab, theme: Literal["l
 
 
 @pytest.mark.journey
-def test_a_branch_is_named_in_the_explorer_with_the_keys(lab: Lab) -> None:
+def test_a_branch_is_copied_in_the_explorer_with_the_keys(lab: Lab) -> None:
     notebook = two_branches(lab, "explored.ipynb")
     notebook.write_cell(4, "%chat explore")
     notebook.run_cell(4)
@@ -81,14 +81,14 @@ def test_a_branch_is_named_in_the_explorer_with_the_keys(lab: Lab) -> None:
     turn = found.get_by_role("article", name="Turn")
     expect(turn).to_contain_text("Good evening.")
 
-    turn.get_by_role("button", name="Name this branch").focus()
+    turn.get_by_role("button", name="Copy to a chat").focus()
     press("Enter")
     notebook.page.keyboard.type("evening")
     screenshot(found, "branch-named-explorer")
     press("Enter")
 
     expect(found.get_by_role("status").filter(has_text="The chat evening has copies of 1 turn")).to_be_visible()
-    expect(turn.get_by_role("button", name="Name this branch")).to_be_focused()
+    expect(turn.get_by_role("button", name="Copy to a chat")).to_be_focused()
     notebook.run_cell(5)
     notebook.wait_output(5, "evening")
     assert notebook.errors == []

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Document } from "../protocol";
 import { actionsAt, actionText, isPossible } from "../views/actions";
-import { NameBranch } from "../views/NameBranch";
+import { CopyToChat } from "../views/CopyToChat";
 import type { ExplorerClient } from "./client";
 
 interface TurnActionsProps {
@@ -28,7 +28,7 @@ export function TurnActions({ client, document, compare }: TurnActionsProps): JS
       ))}
       <ActionButton label="Compare with…" press={compare} />
       {offered.includes("branch") && (
-        <NameBranch
+        <CopyToChat
           key={turn}
           buttonClass="nb-button nb-x-action"
           name={(name) => client.nameBranch(turn, name)}

@@ -1,6 +1,6 @@
 /** That a turn is not on the current line of its chat: the way back to it, and a name for its branch. */
 import { Component, type JSX } from "preact";
-import { NameBranch } from "../views/NameBranch";
+import { CopyToChat } from "../views/CopyToChat";
 import { InlineCode } from "../views/text/InlineCode";
 import type { OfflineConnection } from "./offline";
 
@@ -25,7 +25,7 @@ export class LineNote extends Component<{ connection: OfflineConnection }> {
           <button type="button" class="nb-button" onClick={line.actions.goBack}>
             Go back here
           </button>
-          <NameBranch buttonClass="nb-button" name={line.actions.name} />
+          <CopyToChat buttonClass="nb-button" name={line.actions.name} />
         </div>
       </div>
     );

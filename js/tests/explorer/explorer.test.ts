@@ -454,12 +454,12 @@ test("a call offers what can be done with it, from its own round on", async () =
 test("a branch is named in its turn, and what the kernel says is shown", async () => {
   const el = await kernel.show();
   await open(el, 5);
-  await press(el, "Name this branch…");
+  await press(el, "Copy to a chat…");
   const field = el.querySelector<HTMLInputElement>("input.nb-reason");
   if (field) field.value = " other ";
   field?.dispatchEvent(new Event("input", { bubbles: true }));
   await drawn();
-  await press(el, "Name");
+  await press(el, "Copy");
 
   expect(kernel.of("name")).toMatchObject([{ turn: turnId(5), name: "other" }]);
   expect(el.textContent).toContain("The chat other has copies of 5 turns.");

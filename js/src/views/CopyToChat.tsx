@@ -1,12 +1,12 @@
-/** A button that becomes a field for the name of a turn's branch: Enter copies it into a chat of that name. */
+/** A button that becomes a field for a name: Enter copies the branch of a turn into the chat of that name. */
 import { Component, createRef, type JSX } from "preact";
 
-interface NameBranchProps {
+interface CopyToChatProps {
   buttonClass: string;
   name(name: string): void;
 }
 
-export class NameBranch extends Component<NameBranchProps, { name: string | null }> {
+export class CopyToChat extends Component<CopyToChatProps, { name: string | null }> {
   override state: { name: string | null } = { name: null };
   #field = createRef<HTMLInputElement>();
   #opener = createRef<HTMLButtonElement>();
@@ -42,10 +42,10 @@ export class NameBranch extends Component<NameBranchProps, { name: string | null
           type="button"
           class={buttonClass}
           ref={this.#opener}
-          title="Copy its turns into a chat of its own, which has a name"
+          title="Copy the turns of this branch into another chat"
           onClick={() => this.setState({ name: "" })}
         >
-          Name this branch…
+          Copy to a chat…
         </button>
       );
     return (
@@ -54,14 +54,14 @@ export class NameBranch extends Component<NameBranchProps, { name: string | null
           ref={this.#field}
           class="nb-reason"
           maxLength={60}
-          placeholder="Name of its chat, such as other"
-          aria-label="Name of the branch as a chat of its own"
+          placeholder="Name of the chat, such as other"
+          aria-label="Name of the chat that gets a copy"
           value={name}
           onInput={({ currentTarget }) => this.setState({ name: currentTarget.value })}
           onKeyDown={this.#onKeyDown}
         />
         <button type="button" class={buttonClass} disabled={!name.trim()} onClick={this.#send}>
-          Name
+          Copy
         </button>
         <button type="button" class="nb-text-button" onClick={this.#close}>
           Cancel
