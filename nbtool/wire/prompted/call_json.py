@@ -53,8 +53,8 @@ class ParsedCall:
 def parse_json_calls(text: str) -> tuple[ParsedCall, ...] | None:
     """Parse JSON values without marks as calls; None if one of them is not a call."""
     calls: list[ParsedCall] = []
-    for value in parse_values(text) or ():
-        found = parse_call_value(value.value, is_delimited=False, repairs=value.repairs)
+    for value in parse_values(text):
+        found = value and parse_call_value(value.value, is_delimited=False, repairs=value.repairs)
         if not found:
             return None
         calls += found

@@ -88,15 +88,19 @@ def parse_value(text: str, *, is_closed: bool = False) -> RepairedJson:
     return RepairedJson(value, tuple(dict.fromkeys(repairs)))
 
 
-def parse_values(text: str, *, is_closed: bool = False) -> list[RepairedJson] | None:
-    """Parse consecutive JSON values; None if there is none, or one cannot be parsed (see `parse_object`)."""
+def parse_values(text: str, *, is_closed: bool = False) -> Iterator[RepairedJson | None]:
+    """Parse consecutive JSON values, one at a time; a last None means that one cannot be parsed (see `parse_object`).
+
+    Whoever stops at the first that is none of theirs pays for no other: repairs are dear, a text may have thousands.
+    """
     values = split_values(text) or ([text] if is_closed else [])
-    if not values or (not is_closed and find_end(values[-1]) < 0):
-        return None
+    if values and not is_closed and find_end(values[-1]) < 0:
+        return
     try:
-        return [parse_value(value, is_closed=is_closed) for value in values]
+        for value in values:
+            yield parse_value(value, is_closed=is_closed)
     except InvalidArguments:
-        return None
+        yield None
 
 
 def _check_finite(value: Any) -> None:

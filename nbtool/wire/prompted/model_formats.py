@@ -117,11 +117,13 @@ def parse_call_body(body: str, *, is_closed: bool = True, opener: str = "") -> S
 
 
 def _parse_json_calls(text: str, is_closed: bool) -> list[ParsedCall] | None:
-    values = parse_values(text, is_closed=is_closed)
-    if values is None:
-        return None
-    parsed = (parse_call_value(value.value, is_delimited=True, repairs=value.repairs) for value in values)
-    return [call for calls in parsed for call in calls or ()]
+    calls: list[ParsedCall] | None = None
+    for value in parse_values(text, is_closed=is_closed):
+        if value is None:
+            return None
+        calls = calls or []
+        calls += parse_call_value(value.value, is_delimited=True, repairs=value.repairs) or ()
+    return calls
 
 
 def _parse_function_tags(text: str) -> list[ParsedCall] | None:
