@@ -26,6 +26,8 @@ _ENDINGS = (
 MIN_IBAN = 12
 """Characters of the shortest text in groups that is taken for an IBAN; real ones have 15 to 34."""
 
+_GROUP = re.compile(r"[^\W_]+")
+_IBAN_DIGITS = {ord(letter): str(int(letter, 36)) for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _IN_GROUP = r"[A-Za-z0-9](?:\n?[A-Za-z0-9])"
 _BETWEEN = r"[ \n._-]{1,2}"
 _FOUR, _SIX = r"\d(?:\n?\d){3}", r"\d(?:\n?\d){5}"
@@ -73,20 +75,16 @@ def _iban_size(text: str) -> int:
 
     Without one, capitals in groups on one line count as one with a slip.
     """
-    first_four, remainder, count, size = "", 0, 0, 0
-    for at, letter in enumerate(text):
-        if not letter.isalnum():
+    letters, size = "", 0
+    for group in _GROUP.finditer(text):
+        letters += group[0]
+        if len(letters) < MIN_IBAN:
             continue
-        if not letter.isascii():
+        if not letters.isascii():
             break
-        count += 1
-        if count <= 4:  # the country and the check digits, which the checksum takes last
-            first_four += str(int(letter, 36))
-        else:
-            remainder = int(f"{remainder}{int(letter, 36)}") % 97
-        is_whole = count >= MIN_IBAN and not text[at + 1 : at + 2].isalnum()
-        if is_whole and int(f"{remainder}{first_four}") % 97 == 1:
-            size = at + 1
+        rotated = letters[4:] + letters[:4]  # the country and the check digits, which the checksum takes last
+        if int(rotated.upper().translate(_IBAN_DIGITS)) % 97 == 1:
+            size = group.end()
     if size:
         return size
     line = text.partition("\n")[0].rstrip(" .-")
