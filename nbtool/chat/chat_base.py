@@ -144,8 +144,8 @@ class ChatBase(Conversation, CheckedAttributes):
         return bool(self.tools.tools() or self.exposed_variables() or self.keeps_notes)
 
     def exposed_variables(self) -> list[Variable]:
-        """Return the exposed variables; results of tools are not included."""
-        return [entry for entry in self.variables.list_entries() if entry.kind == "exposed"]
+        """Return the exposed variables, and the results of tools that a person named like one."""
+        return [entry for entry in self.variables.list_entries() if entry.is_exposed]
 
     def turn_tools(self) -> Toolset:
         """Return the tools of the next turn: the chat's own, and variable tools if there can be variables."""

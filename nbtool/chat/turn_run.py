@@ -313,7 +313,7 @@ class TurnRun:
             *carried,
             tools=tuple(tools),
             qualified_names={name: tool.qualified_name for name, tool in tools.items() if tool.qualified_name},
-            exposed=tuple(entry.name for entry in self.chat.exposed_variables() if entry.is_live),
+            exposed=self.chat.variables.notebook_names(),
             is_rerun=turn.is_rerun,
             guarded=is_guarded(),
         )

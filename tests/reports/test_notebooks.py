@@ -322,3 +322,20 @@ def test_a_formula_in_an_exported_answer(source: str) -> None:
     html = Chat(wire=ScriptedWire([f"Then\n\n{source}"])).send("Which one?")._repr_mimebundle_()["text/html"]
 
     assert source in unescape(html)
+
+
+def test_a_name_of_a_result_that_the_notebook_uses_for_another_object(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """posit-dev/positron#13470: a result gets a name that the notebook has already: overwritten, or refused without a
+    way on. Right: both objects stay, and the error names the line that helps. Before: wrong."""
+    made = tool(run="auto", name="total")(lambda: [1, 2])
+    shell.user_ns["asked"] = Chat(wire=ScriptedWire([call("total"), "Done."]), tools=[made])
+    shell.run_cell("%%chat -c asked -q\nAdd them.")
+    shell.run_cell("total_1_result = [3]")
+
+    refused = output_of(shell, "%%chat -c asked -q\nLook at $`total_1_result`.", capsys)
+
+    assert "my_total_1_result = total_1_result" in refused
+    assert shell.user_ns["total_1_result"] == [3]
+    assert shell.user_ns["asked"].variables.value("total_1_result") == [1, 2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from argparse import Namespace as Flags
 from collections.abc import Collection
 
@@ -13,23 +12,32 @@ from nbtool.magics.notebook.inserted_cell import CellSource
 
 
 def find_variable(names: NotebookNamespace, chat: Chat, name: str, chat_name: str) -> None:
-    """Check that the notebook has a variable.
+    """Check that the notebook has a variable, or the chat a result of this name.
 
     Raises:
-        BadUsage: it has none of this name; for a stored result of the chat, the error names the command that binds it.
-        UnknownReference: it has none of this name, which is that of a result that was evicted.
+        BadUsage: neither has one; for another entry of the chat, and for a result of an earlier kernel, the error names
+            the command that binds it.
+        UnknownReference: the notebook has none of this name, which is that of a result that was evicted.
     """
+    if chat.variables.has_result(name):
+        return
     try:
         names.find(name, "variable")
     except BadUsage as error:
         chat.variables.check_not_evicted(name)
-        if not any(entry.name == name and entry.kind != "exposed" for entry in chat.variables.list_entries()):
+        line = CellSource(chat_name).line
+        if any(entry.name == name for entry in chat.variables.list_entries()):
+            fix = (
+                f"It is stored in the chat: `{line(f'bind {name} my_{name}')}` makes it the variable my_{name} of the "
+            )
+            fix += f"notebook; $VAR_REF{{{{{name}}}}} in the prompt is a reference to it."
+        elif any(call.dead_reference == name for turn in chat.tree.all_versions() for call in turn.calls):
+            fix = (
+                f"It was a result of the earlier kernel: `{line(f'bind {name}')}` makes what is left of it a variable."
+            )
+        else:
             raise
-        short = name.removesuffix("_result")
-        short = f"my_{short}" if short == name or short in vars(builtins) else short
-        command = CellSource(chat_name).line(f"bind {name} {short}")
-        fix = f"It is stored in the chat: `{command}` makes it the variable {short} of the notebook; "
-        raise error.changed(fix=f"{fix}$VAR_REF{{{{{name}}}}} in the prompt is a reference to it.") from None
+        raise error.changed(fix=fix) from None
 
 
 def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]) -> None:

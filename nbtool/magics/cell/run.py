@@ -296,7 +296,7 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
     tool_names = names.unregistered(chat, mentioned.tools, flags.tool)
     for name in (*flags.var, *flags.read, *mentioned.variables):
         find_variable(names, chat, name, flags.chat)
-    exposed = {entry.name for entry in chat.exposed_variables()}  # a mention does not revoke `--read`
+    exposed = {entry.name for entry in chat.exposed_variables() if entry.kind == "exposed"}
     former = former_needs(names, chat)  # a cell may remove them by flags
     check_hidden(flags, exposed, former.variables)
     check_unread(flags, chat, former.variables)
@@ -305,7 +305,8 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
     restore_later_names(names, chat, flags)
     names.add_tools(chat, (*flags.tool, *tool_names))
     names.remove_tools(chat, [word for word in flags.no_tool if word not in former.tools or word in chat.tools])
-    names.expose(chat, (*flags.var, *(name for name in mentioned.variables if name not in exposed)))
+    mentioned_only = (name for name in mentioned.variables if name not in exposed)  # a mention does not revoke `--read`
+    names.expose(chat, (*flags.var, *mentioned_only))
     names.expose(chat, flags.read, read=True)
     for name in flags.hide:
         chat.variables.unexpose(name)

@@ -35,9 +35,10 @@ class NotebookNamespace(ToolNames):
         chat.variables.attach_notebook(self._names)
 
     def expose(self, chat: Chat, names: Iterable[str], *, read: bool = False) -> None:
-        """Expose variables to a chat; a name refers to its current object at each use."""
+        """Expose variables to a chat; a name refers to its current object at each use, or to a result of that name."""
         for name in names:
-            self.find(name, "variable")
+            if not chat.variables.has_result(name):
+                self.find(name, "variable")
             chat.variables.expose(name, readable=read)
 
     def attachments(self, args: Iterable[str]) -> list[Part]:

@@ -129,6 +129,8 @@ class Variables:
     def expose(self, name: str, value: Any = MISSING, *, readable: bool = False) -> None:
         """Let references point to a notebook object: to the current object of `name`, or to `value`.
 
+        The name of a result, bound to the very object of the result or not at all, continues to be the result.
+
         Raises:
             BadUsage: the name is invalid, undefined or taken by a result, or the object contains secrets.
             PolicyRefused: it would be readable, and the administrator's policy allows no values to leave.
@@ -139,7 +141,8 @@ class Variables:
         variable = Variable(name, "exposed", readable, value)
         with self._lock:
             if existing := self._stored.get(name):
-                raise BadUsage(f"{name!r} is already a {existing.kind}.", fix="Expose it under another name.")
+                self._name_result(existing, variable)
+                return
             try:
                 current = self._object(variable)
             except UnknownReference as error:
@@ -151,13 +154,26 @@ class Variables:
             self._exposed[name] = variable
             self._invalid.pop(name, None)
 
+    def has_result(self, name: str) -> bool:
+        """Return whether a stored result has this name."""
+        entry = self._stored.get(name)
+        return entry is not None and entry.kind == "result"
+
+    def notebook_names(self) -> tuple[str, ...]:
+        """Return the exposed names that the notebook has: of its objects, and of results that it has by their names."""
+        with self._lock:
+            entries = [entry for entry in self.list_entries() if entry.is_exposed]
+            return tuple(entry.name for entry in entries if entry.is_live or self._notebook_has(entry))
+
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that restores the exposed names to their current state."""
-        exposed = dict(self._exposed)
+        exposed, named = dict(self._exposed), {entry.name for entry in self._stored if entry.is_named}
 
         def put_back() -> None:
             with self._lock:
                 self._exposed = exposed
+                for entry in self._stored:
+                    entry.is_named = entry.name in named
 
         return put_back
 
@@ -328,6 +344,35 @@ class Variables:
             return describe(self._object(self._entry(name)))
         except UnknownReference as error:
             return error.message
+
+    def _name_result(self, result: Variable, wanted: Variable) -> None:
+        """Have the prompt list a result like an exposed variable; no turn that begins now evicts it.
+
+        Raises:
+            BadUsage: the name is that of another object, or would make values readable that were withheld.
+        """
+        name = result.name
+        try:
+            current = self._look_up(name) if wanted.is_live else wanted.value
+        except LookupError:
+            current = result.value
+        if result.kind != "result" or current is not result.value:
+            fix = f"Run `my_{name} = {name}`, and use that name." if wanted.is_live else "Expose it under another name."
+            raise BadUsage(
+                f"{name!r} is already a {result.kind} of this chat; the object of this name is another one.", fix=fix
+            )
+        if wanted.is_readable and not result.is_readable:
+            fix = f"`%chat bind {name} my_{name}` gives it another name, and `--read my_{name}` its values."
+            raise BadUsage(f"{name!r} is a result whose values were withheld from the model.", fix=fix)
+        self._stored.use(name)
+        result.is_named = result.is_held = True
+
+    def _notebook_has(self, entry: Variable) -> bool:
+        """Return whether the notebook has the very object of an entry by its name."""
+        try:
+            return self._look_up(entry.name) is entry.value
+        except LookupError:
+            return False
 
     def _entry(self, name: str) -> Variable:
         with self._lock:

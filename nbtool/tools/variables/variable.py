@@ -21,7 +21,11 @@ NAME = re.compile(r"[\w\-/.]{1,128}")
 
 @dataclass(slots=True)
 class Variable:
-    """An entry of the store. `is_readable`: the model may read the values, not only pass the object on."""
+    """An entry of the store.
+
+    `is_readable`: the model may read the values, not only pass the object on. `is_named`: a result that a person named
+    like an exposed variable.
+    """
 
     name: str
     kind: VariableKind
@@ -30,6 +34,7 @@ class Variable:
     text: str | None = field(default=None, repr=False)
     description: str = ""
     tags: tuple[str, ...] = ()
+    is_named: bool = False
     is_pinned: bool = False
     is_held: bool = False
     size: int = 0
@@ -40,6 +45,11 @@ class Variable:
     def is_live(self) -> bool:
         """Whether the object is looked up in the notebook at each use."""
         return self.value is MISSING
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether a person exposed it, or named it as if: the prompt lists it."""
+        return self.kind == "exposed" or self.is_named
 
 
 def check_name(name: str) -> None:
