@@ -135,12 +135,15 @@ class KernelChats:
             raise BadUsage(f"There is no chat called {name!r}.", fix=fix)
         self.current = name
 
-    def run_cell(self, line_text: str, body: str, cells: CellContext | None = None, *, fixes: int = 0) -> None:
-        """Run `%%chat`; `cells` are those of the notebook that its prompt contains, whatever its flags say.
+    def run_cell(self, line_text: str, body: str) -> None:
+        """Run `%%chat`."""
+        self.send(parse(self.parser, line_text), body)
+
+    def send(self, flags: Flags, body: str, cells: CellContext | None = None, *, fixes: int = 0) -> None:
+        """Run a cell with these flags; `cells` are those of the notebook that its prompt contains, besides its own.
 
         `fixes` is the number of the failed cell that it is about; 0 for none.
         """
-        flags = parse(self.parser, line_text)
         settings = self.settings.for_cell(flags.set) if flags.set else self.settings
         flags = settings.fill(flags)
         flags.cell_context, flags.fixes = cells, fixes

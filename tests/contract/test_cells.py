@@ -81,6 +81,20 @@ def test_the_cell_that_failed_is_sent_with_its_traceback(history: tuple[Kernel, 
 
 
 @pytest.mark.feature(CONTEXT)
+def test_the_flags_of_a_cell_are_those_of_the_question_about_a_failed_cell(history: tuple[Kernel, Provider]) -> None:
+    kernel, model = history
+    kernel.run("unknown_name_of_flags")
+    model.say("Define it.")
+
+    kernel.run("%chat fix please be brief --option temperature=0.125 -s 'Answer in Latin.'")
+
+    assert model.requests[-1].json["temperature"] == 0.125
+    assert "Answer in Latin." in model.requests[-1].text
+    assert "please be brief" in model.requests[-1].text
+    assert "--option" not in model.requests[-1].text
+
+
+@pytest.mark.feature(CONTEXT)
 def test_the_cell_that_ran_last_is_explained(history: tuple[Kernel, Provider]) -> None:
     kernel, model = history
     kernel.run("explained_name = sum(range(10))")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
+import IPython
 import pytest
 
 from nbtool import Chat, Denied, tool
@@ -15,6 +16,7 @@ from nbtool.chat.turn import Turn
 from nbtool.ids import short_id
 from nbtool.magics.cell.approver import CellApprover
 from nbtool.testing import ScriptedReply, ScriptedWire, call
+from tests.hosts import prompts_of, two_hosts
 from tests.magics.commands.saying import run_command
 from tests.magics.parking import SECONDS
 from tests.shells import end_shell, new_shell
@@ -45,6 +47,50 @@ def read_output(handle: str) -> str:
 def sleep(seconds: int) -> str:
     "Wait."
     return f"{seconds} s later"
+
+
+# --- flags beside a text ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(IPython.version_info < (9,), reason="this IPython keeps no errors of earlier cells")
+@pytest.mark.parametrize("line", ["fix -m beta:m", "fix --dry-run -m beta:m", "fix be brief --model=beta:m"])
+def test_a_model_that_is_named_beside_words_gets_the_failed_cell_and_no_other_host(
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    """BaseIntelligence/bounty-challenge#49872: flags after the first word of a prompt become words of the prompt.
+
+    Right: they are flags wherever they stand, or the line is refused; no other host gets the cell. Before: wrong.
+    """
+    with two_hosts(monkeypatch) as hosts:
+        hosts.set_keys("alpha", "beta")
+        shell.user_ns["mine"] = Chat("alpha:m")
+        shell.run_cell("secret_of_beta", store_history=True)
+        capsys.readouterr()
+
+        shell.run_cell(f"%chat -c mine {line}")
+
+        printed = "".join(capsys.readouterr())
+        assert hosts.asked == ((0, 0) if "--dry-run" in line else (0, 1))
+        assert "--dry-run" not in line or f"POST {hosts.beta.url}" in printed
+        assert all("beta:m" not in text for prompt in prompts_of(hosts.beta) for text in prompt)
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("deny --wiat", "Did you mean --wait?"),
+        ("deny 0123abcd use -m instead", "quotation marks"),
+        ('deny "use -m instead, not -1" - please', "pending"),
+    ],
+)
+def test_an_option_of_deny_that_does_not_exist_is_not_sent_as_a_reason(shell: Any, line: str, fix: str) -> None:
+    """BaseIntelligence/bounty-challenge#49872: flags beside a text become words of it, here of the reason of a denial.
+
+    Right: the line is refused, and the call waits. Before: wrong.
+    """
+    error = shell.run_cell(f"%chat {line}").error_in_exec
+
+    assert fix in str(error)
 
 
 # --- loops of calls --------------------------------------------------------------------------------------------

@@ -18,9 +18,10 @@ from nbtool.magics.commands.turns import approvals, bind, branches, show, turn_l
 Value = Literal["turn", "chat", "past chat", "call", "setting", "command", "path"]
 """What a word of a command may be, of which Tab offers what there is."""
 
-Arguments = Literal["checked", "own", "text", "none"]
+Arguments = Literal["checked", "own", "text", "prompt", "search", "none"]
 """How the words after a command are read: `checked` for unknown options, by the command itself (`own`), with a text of
-free words at the end, in which an apostrophe may stand alone (`text`), or not at all, but for its options (`none`)."""
+free words at the end, in which an apostrophe may stand alone (`text`), which may be a `prompt` with the flags of cells,
+or have words like options (`search`), or not at all, but for its options (`none`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ COMMANDS: dict[str, Command] = {
         TURNS,
         words={"list": (), "search": (), "vacuum": (), "erase": ("past chat",)},
         options=journal_admin.OPTIONS,
-        arguments="text",
+        arguments="search",
     ),
     "branch": Command(
         branches.branch,
@@ -92,8 +93,8 @@ COMMANDS: dict[str, Command] = {
     "approvals": Command(approvals.approvals, TOOLS, words={"revoke": ()}),
     "approve": Command(approvals.approve, TOOLS, values=("call",), options=(approvals.WAIT,)),
     "deny": Command(approvals.deny, TOOLS, values=("call",), options=(approvals.WAIT,), arguments="text"),
-    "fix": Command(fix_explain.fix, CELLS, options=(fix_explain.DRY_RUN,), arguments="text"),
-    "explain": Command(fix_explain.explain, CELLS, options=(fix_explain.DRY_RUN,), arguments="text"),
+    "fix": Command(fix_explain.fix, CELLS, options=fix_explain.FLAGS, arguments="prompt"),
+    "explain": Command(fix_explain.explain, CELLS, options=fix_explain.FLAGS, arguments="prompt"),
     "prompt": Command(mcp_prompts.prompt, CELLS, arguments="own"),
     "config": Command(status.config, SETTINGS, values=("setting",), arguments="own"),
     "skills": Command(skills.skills, SETTINGS, words={"allow": (), "forget": ()}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from argparse import Namespace as Flags
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -59,8 +60,8 @@ class Kernel(Protocol):
     current: str
     """The chat of cells and commands without `-c`."""
 
-    def run_cell(self, line_text: str, body: str, cells: CellContext | None = None, *, fixes: int = 0) -> None:
-        """Run a `%%chat` cell with this line and body; its prompt contains `cells` of the notebook."""
+    def send(self, flags: Flags, body: str, cells: CellContext | None = None, *, fixes: int = 0) -> None:
+        """Run a cell with these flags of `%%chat` and this body; its prompt contains `cells` of the notebook."""
 
     def has_chat(self, name: str) -> bool:
         """Whether this kernel has a conversation of this name, or the notebook a `Chat`."""

@@ -12,6 +12,7 @@ from nbtool.magics.commands.command_table import FORMER_COMMANDS, SETTINGS, Comm
 from nbtool.magics.commands.context import CommandContext, format_sentences
 from nbtool.magics.commands.past_chats.reopen import reopen_chat_of
 from nbtool.magics.commands.turns import bind
+from nbtool.magics.flags.flag_parser import is_option
 from nbtool.magics.flags.flag_table import REPEATING, cell_parser, check_former, describe_flag
 from nbtool.magics.kernel.page_lines import wrap_for_page
 from nbtool.magics.views.shown_turns import shown_turns
@@ -44,7 +45,7 @@ def run(context: CommandContext, args: list[str]) -> str:
 
 def ends_with_text(name: str) -> bool:
     """Whether a line with this command ends with words of a text, in which an apostrophe may stand alone."""
-    return name in COMMANDS and COMMANDS[name].arguments == "text"
+    return name in COMMANDS and COMMANDS[name].arguments in ("text", "prompt", "search")
 
 
 def _asks_for_help(command: Command, rest: Sequence[str]) -> bool:
@@ -57,19 +58,22 @@ def _values_of(option: str, args: list[str]) -> list[str]:
 
 
 def check_options(name: str, args: list[str]) -> None:
-    """Check that no unknown option is read as the name of a file or an object.
+    """Check that no unknown option is read as the name of a file or an object, or as a word of a text.
 
     Raises:
         BadUsage: the command has no such option.
     """
     command = COMMANDS[name]
-    is_checked = command.arguments == "checked" or (command.arguments == "none" and command.options)
+    is_checked = command.arguments in ("checked", "text") or (command.arguments == "none" and command.options)
     for arg in args if is_checked else ():
         option = arg.partition("=")[0] if command.has_equals else arg
-        if arg.startswith("--") and option not in command.options:
+        is_unknown = is_option(arg) if command.arguments == "text" else arg.startswith("--")
+        if is_unknown and option not in command.options:
             near = difflib.get_close_matches(arg, command.options, n=1)
             other = f"; a file of that name is ./{arg}" if "path" in command.values else ""
             fix = f"Did you mean {near[0]}?" if near else f"See `%chat help {name}`{other}."
+            if command.arguments == "text":
+                fix = f"{fix} Within a text, put it and the words beside it in quotation marks."
             fix = command.unknown.get(arg, fix)
             raise BadUsage(f"Unknown option {arg} of %chat {name}.", fix=fix)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
 from nbtool.errors import BadUsage
-from nbtool.magics.flags.flag_table import MAX_SHOWN, TAKE_AWAY, TAKEN_AWAY, check_former
+from nbtool.magics.flags.flag_table import MAX_SHOWN, TAKE_AWAY, TAKEN_AWAY, Parser, check_former
 from nbtool.text import SPACES, count_of, shorten
 
 _MENTION = re.compile(r"(?<![\\\w])(?:([$&])`([A-Za-z_]\w*)`|(&)`([A-Za-z_][\w-]*\.[\w./-]+)`)")
@@ -27,6 +29,11 @@ MAX_LINE = 10_000
 
 _TYPESET = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u201e"
 """Dashes and quotation marks that a word processor sets in place of those of a keyboard."""
+
+_OPTION = re.compile(rf"(?:-{{1,2}}|[{_TYPESET}]+-*)[A-Za-z]\S*")
+"""A word that a person means as an option: a dash, also a typeset one, and a letter; `-`, `->` and `-1` are text."""
+
+END_OF_FLAGS = "--"
 
 ONE_LINE = "Remove the backslash at its end: all options stand on one line."
 
@@ -106,6 +113,30 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
             fix="Write your prompt below the %%chat line.",
         )
     return _sort_taken_away(flags)
+
+
+def is_option(word: str) -> bool:
+    """Whether a word is meant as an option, and not as one of a text."""
+    return bool(_OPTION.fullmatch(word))
+
+
+def parse_with_text(parser: Parser, words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Parse the words of a command that has flags and a free text; return the flags and the words of the text.
+
+    Raises:
+        BadUsage: an unknown flag, which would be sent as a word of the text, or an invalid value.
+    """
+    check_former(words)
+    end = words.index(END_OF_FLAGS) if END_OF_FLAGS in words else len(words)  # argparse would take it away
+    flags, text = parser.parse_known_args(words[:end])
+    text += words[end:]
+    if unknown := next(filter(is_option, text), ""):
+        parser.error(f"there is no flag {shorten(unknown, MAX_SHOWN)}")
+    taken = Counter(words) - Counter(text)
+    is_split_at_spaces = not any(" " in word for word in words)  # an apostrophe of the text stands alone
+    if is_split_at_spaces and any(mark in word for word in taken for mark in "\"'"):
+        raise BadUsage(f"{parser.prog}: a quotation mark is not closed.", fix="Write `\\'` for an apostrophe.")
+    return _sort_taken_away(flags), text
 
 
 def _sort_taken_away(flags: argparse.Namespace) -> argparse.Namespace:

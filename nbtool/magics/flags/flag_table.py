@@ -6,7 +6,7 @@ import argparse
 import difflib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
@@ -62,7 +62,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise BadUsage with the nearest flag."""
-        raise BadUsage(f"%%chat: {message}.", fix=self._nearest(message))
+        raise BadUsage(f"{self.prog}: {message}.", fix=self._nearest(message))
 
     def flags(self) -> list[argparse.Action]:
         """Return every flag."""
@@ -119,13 +119,24 @@ def check_former(words: Sequence[str]) -> None:
 
 def cell_parser() -> Parser:
     """Create the parser of the `%%chat` line."""
+    return _create_parser("%%chat", _add_chat, _add_context, _add_cells, _add_answer, _add_repeats, _add_run)
+
+
+def command_parser(name: str) -> Parser:
+    """Create the parser of a command that sends a prompt of its own: no flag of it chooses other cells or a turn."""
+    parser = _create_parser(f"%chat {name}", _add_chat, _add_context, _add_answer, _add_run)
+    parser.set_defaults(**dict.fromkeys(("cells", *REPEATING)))
+    return parser
+
+
+def _create_parser(prog: str, *adders: Callable[[Parser], None]) -> Parser:
     parser = Parser(
-        prog="%%chat",
+        prog=prog,
         description="Send a prompt to a language model; the text of the cell is the prompt. A flag stays for the chat "
         "if it is -m, -t, -v, --read or -s, and else is of this cell.",
         epilog="In the text, $`name` exposes and mentions a variable, &`name` a tool. %chat help lists the commands.",
     )
-    for add_flags in (_add_chat, _add_context, _add_answer, _add_repeats, _add_run):
+    for add_flags in adders:
         add_flags(parser)
     # set by the kernel, not by a flag: the cells that `%chat fix` adds, and the number of the one that failed, whether
     # it is the first cell with a plain chat, the text of the cell, the names that `--read` takes away, of `--set` the
@@ -162,7 +173,7 @@ def _add_chat(parser: Parser) -> None:
 
 
 def _add_context(parser: Parser) -> None:
-    """Add the flags that choose what the model gets: tools, variables, attachments, cells and the system prompt."""
+    """Add the flags that choose what the model gets: tools, variables, attachments and the system prompt."""
     parser.add_list(
         "-t",
         "--tool",
@@ -182,12 +193,16 @@ def _add_context(parser: Parser) -> None:
         help="expose variables and let the model read their values; !NAME takes one away",
     )
     parser.add_list("-a", "--attach", metavar="PATH_OR_VAR", help="attach images, sounds, files, figures")
+    parser.add_argument("-s", "--system", metavar="TEXT", help="system prompt of the chat")
+
+
+def _add_cells(parser: Parser) -> None:
+    """Add the flag that chooses cells of the notebook."""
     parser.add_argument(
         "--cells",
         metavar="WHICH",
         help="add cells to the prompt, with outputs and errors: `above`, `all`, `3` (the last three), `2:5`",
     )
-    parser.add_argument("-s", "--system", metavar="TEXT", help="system prompt of the chat")
 
 
 def _add_answer(parser: Parser) -> None:

@@ -184,7 +184,7 @@ def test_a_dry_run_of_fix_and_explain_shows_the_request_and_sends_nothing(
 
     printed = capsys.readouterr().out
     assert "Sent with 1 cell from IPython's history, about" in printed
-    assert re.search(r"Nothing was sent\. The request has [\d,]+ characters, about [\d,]+ tokens:", printed)
+    assert re.search(r"Nothing was sent\. The request has [\d,]+ characters, about [\d,]+ tokens \(free\)\.", printed)
     assert task in printed
     assert "briefly" in printed
     assert "--dry-run" not in printed
@@ -194,15 +194,56 @@ def test_a_dry_run_of_fix_and_explain_shows_the_request_and_sends_nothing(
 
 @needs_outputs
 @pytest.mark.parametrize("command", ["fix", "explain"])
-def test_an_unknown_option_of_fix_and_explain_is_not_sent_as_a_word(shell: Any, command: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--dryrun", "Did you mean --dry-run?"),
+        ("please -x", "there is no flag -x"),
+        ("-- -m practice:fast", "there is no flag -m"),
+        ("\u2013m practice:fast", "there is no flag \u2013m"),
+        ("--cells all", "there is no flag --cells"),
+        ("--rerun", "there is no flag --rerun"),
+        ("-T add", "-T is `-t !NAME` now"),
+        ("--set brief", "expected KEY=VALUE, not 'brief'"),
+        ("--timeout soon", "expected a number of seconds greater than 0"),
+        ('-s "be brief" why isn\'t it', "a quotation mark is not closed"),
+    ],
+)
+def test_what_is_no_flag_of_fix_and_explain_is_not_sent_as_a_word(
+    shell: Any, command: str, words: str, said: str
+) -> None:
     wire = ScriptedWire([])
     shell.user_ns["mine"] = Chat(wire=wire)
     run(shell, "x + undefined_name")
 
-    result = shell.run_cell(f"%chat -c mine {command} --dryrun", store_history=True)
+    result = shell.run_cell(f"%chat -c mine {command} {words}", store_history=True)
 
-    assert f"%chat {command} has no option '--dryrun'" in str(result.error_in_exec)
+    assert said in str(result.error_in_exec)
     assert wire.prompts == []
+
+
+@needs_outputs
+@pytest.mark.parametrize("words", ["aren't", "aren\\'t"])
+def test_words_of_a_text_that_are_no_flags_are_sent_as_they_are(shell: Any, words: str) -> None:
+    wire = ScriptedWire(["Because."])
+    shell.user_ns["mine"] = Chat(wire=wire)
+    run(shell, "x + undefined_name")
+
+    shell.run_cell(f"%chat -c mine fix an arrow -> and a - or -1 {words} flags -s Briefly.", store_history=True)
+
+    assert "an arrow -> and a - or -1 aren't flags" in wire.prompts[0].messages[-1].text
+    assert wire.prompts[0].system.startswith("Briefly.")
+
+
+@needs_outputs
+def test_a_chat_that_is_named_with_an_equals_sign_gets_the_cell(shell: Any) -> None:
+    wire = ScriptedWire(["Because."])
+    shell.user_ns["mine"] = Chat(wire=wire)
+    run(shell, "x + undefined_name")
+
+    shell.run_cell("%chat fix --chat=mine", store_history=True)
+
+    assert len(wire.prompts) == 1
 
 
 def test_the_paths_of_installed_packages_in_an_error_begin_with_the_package() -> None:
