@@ -126,6 +126,8 @@ def _normalize_pass(
     source: NormalizedText, change: re.Pattern[str], replace: Callable[[str], str]
 ) -> NormalizedText | None:
     """Return the text after one pass; None if nothing changes."""
+    if all(replace(piece) == piece for piece in {match[0] for match in change.finditer(source.text)}):
+        return None  # letters with accents and emoji, of which a text may be full
     text, pieces, position, length = source.text, list[str](), 0, 0
     ends, changes = list[int](), list[tuple[int, int, int]]()
     for match in change.finditer(text):
@@ -137,8 +139,6 @@ def _normalize_pass(
         length, position = begin + len(replacement), end
         ends.append(length)
         changes.append((begin, start, end))
-    if not changes:
-        return None
     return NormalizedText("".join([*pieces, text[position:]]), ends, changes, source)
 
 
