@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
 
 from nbtool import Approved, Chat, tool
@@ -46,6 +47,52 @@ def recorded(
     chat = model.chat(name, tools=tools, **settings)
     chat.record(path)
     return chat
+
+
+NUMBERS = [
+    np.float64(10.5), np.float32(0.1), np.float16(0.1), np.int64(-(2**62)), np.uint8(7), np.bool_(True), np.array(2.5),
+    np.array(True), np.array(3, dtype="int16"), np.float64(3),
+]  # fmt: skip
+
+
+@pytest.mark.feature(FEATURE)
+@pytest.mark.parametrize("form", ["alone", "inside"])
+@pytest.mark.parametrize("number", NUMBERS, ids=repr)
+def test_a_number_of_numpy_is_replayed_as_the_same_type_without_running_its_tool(
+    model: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: Any, form: str
+) -> None:
+    @tool  # it asks, so that it cannot run again where only replays are allowed
+    def measure() -> float:
+        "Measure it."
+        ran.append("")
+        return number if form == "alone" else {"a/~": [number, 1.5]}  # type: ignore[return-value]
+
+    model.say(call("measure"), "Done.")
+    recorded(model, tmp_path / "r.json", tools=[measure], approver=approve).send("How long?")
+    monkeypatch.setenv("NBTOOL_REPLAY", "only")
+
+    turn = recorded(model, tmp_path / "r.json", tools=[measure]).send("How long?")
+
+    assert (turn.status, turn.error, len(ran)) == ("completed", None, 1)
+    again = turn.calls[0].result if form == "alone" else turn.calls[0].result["a/~"][0]
+    assert type(again) is type(number)
+    assert again == number
+    assert again.dtype == number.dtype
+
+
+@pytest.mark.parametrize("number", [np.float64(10.5), np.int64(3), np.bool_(True), np.array(2.5)], ids=repr)
+def test_a_number_of_numpy_is_sent_as_a_number(model: Provider, number: Any) -> None:
+    @tool(run="auto")
+    def measure() -> float:
+        "Measure it."
+        return number  # type: ignore[no-any-return]
+
+    model.say(call("measure"), "Done.")
+
+    turn = model.chat(tools=[measure]).send("How long?")
+
+    assert turn.calls[0].shown == str(number)
+    assert f"\n{number}\n" in model.requests[1].text
 
 
 @pytest.mark.promise("free-replay")

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -289,3 +290,22 @@ def test_a_description_is_cut_in_the_list_of_tools_only_where_that_saves_somethi
     assert "x" * 110 in listings[0]
     assert "x" * 110 not in listings[1]
     assert "200 characters more" in listings[1]
+
+
+@pytest.mark.parametrize("value", [np.float32(0.6666667), np.bool_(True), np.int16(5), np.float64(0.5)], ids=repr)
+def test_a_number_of_numpy_is_no_text_and_no_error_in_what_is_kept(value: Any, tmp_path: Path) -> None:
+    """EleutherAI/lm-evaluation-harness#3885, numpy/numpy#16432, livekit/agents#2855: a number of numpy was written as a
+    text, as another type, or not at all. Right: a number in the file, and its type when it is read. Before: wrong."""
+    made = tool(run="auto", name="give")(lambda: {"value": value})
+    recording = Chat(wire=ScriptedWire([call("give"), "Done."]), tools=[made])
+    recording.record(tmp_path / "kept.json")
+    recording.send("Go.")
+    replaying = Chat(wire=ScriptedWire([]), tools=[made])
+    replaying.record(tmp_path / "kept.json")
+
+    restored = replaying.send("Go.").calls[0].result["value"]
+
+    written = json.loads((tmp_path / "kept.json").read_text())["turns"][0]["calls"]["call-1"]["value"]
+    assert written == {"value": value.item()}
+    assert type(written["value"]) is type(value.item())
+    assert (type(restored), restored) == (type(value), value)

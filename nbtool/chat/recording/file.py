@@ -75,12 +75,14 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 class RecordedCall:
     """The data of a call besides its events: its result if it is a JSON value, or that the call has to run again.
 
-    `edited` is the JSON of the arguments as edited by the user.
+    `numpy` has the places of numbers of numpy in the result, by type. `edited` is the JSON of the arguments as edited
+    by the user.
     """
 
     again: bool = field(default=False, metadata=OWN)
     has_value: bool = field(default=False, metadata=OWN)
     value: Any = field(default=None, metadata=FREE)
+    numpy: Mapping[str, list[str]] = field(default_factory=dict, metadata=FREE)
     arguments_reference: str = field(default="", metadata=TEXT)
     edited: str = field(default="", metadata=TEXT)
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from nbtool.audience import for_audience, map_content
 from nbtool.chat.recording.file import RecordedCall, RecordedTurn
 from nbtool.chat.recording.key_part import Part
+from nbtool.chat.recording.numpy_scalars import TYPE_SIZE, numpy_type, restore_types, split_types
 from nbtool.chat.recording.redaction import Redactor
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
@@ -94,7 +95,7 @@ def deserialize_events(
     is_whole = len(ends) == 1 and events[-1] is ends[0] and ends[0].status == "completed"
     if not is_whole or any(event.kind not in RECORDED_KINDS for event in events):
         raise BadRecording("A recorded turn cannot be read: it is not a completed turn.")
-    calls = {ids[name]: call for name, call in recorded.calls.items() if name in ids}
+    calls = {ids[name]: _with_types(call) for name, call in recorded.calls.items() if name in ids}
     _check(events, calls)
     return events, calls
 
@@ -156,21 +157,23 @@ def _recorded_call(record: Call, variables: Variables, redactor: Redactor, inner
         except UnknownReference:
             value = None if is_changed else record.result
     is_known = value is not None or not record.reference or is_changed  # not that of a turn on a worker
-    if is_known and not record.is_unreadable and is_json_value(value) and redactor.is_unchanged(value):
-        return RecordedCall(False, True, value, record.arguments_reference, edited)
+    if is_known and not record.is_unreadable and is_json_value(value):
+        plain, numpy = split_types(value)
+        if redactor.is_unchanged(plain):
+            return RecordedCall(False, True, plain, numpy, record.arguments_reference, edited)
     reruns = bool(record.reference) and not is_changed and record.call_id not in inner
     return RecordedCall(reruns, arguments_reference=record.arguments_reference, edited=edited)
 
 
 def is_json_value(value: Any) -> bool:
-    """Whether a value is exactly representable as JSON, and small enough for a readable file."""
+    """Whether a value is exactly representable as JSON and types of numpy, and small enough for a readable file."""
     left, level = MAX_VALUE, [value]
     for _ in range(MAX_LEVELS):
         inside: list[Any] = []
         for item in level:
             if (items := _items(item)) is None:
                 return False
-            left -= 8 + (len(item) if type(item) is str else 0)
+            left -= 8 + (len(item) if type(item) is str else TYPE_SIZE if numpy_type(item) else 0)
             inside.extend(items)
             if left < 0 or len(inside) > left:
                 return False
@@ -188,6 +191,8 @@ def _items(value: Any) -> Sequence[Any] | None:
     if kind is list:
         return list(value)
     is_text = kind is str and clean_text(value) == value
+    if numpy_type(value):
+        return _items(value.item())
     return () if value is None or kind is bool or is_text or _is_number(value) else None
 
 
@@ -229,6 +234,15 @@ def _check(events: Sequence[Event], calls: Mapping[str, RecordedCall]) -> None:
         raise BadRecording(
             "A recorded turn cannot be read: one of its calls has an invalid variable name or arguments."
         )
+
+
+def _with_types(call: RecordedCall) -> RecordedCall:
+    """Return a call with the numbers of numpy in its result.
+
+    Raises:
+        BadRecording: as `restore_types`.
+    """
+    return replace(call, value=restore_types(call.value, call.numpy)) if call.numpy else call
 
 
 def _with_new_ids(value: T, ids: dict[str, str]) -> T:
