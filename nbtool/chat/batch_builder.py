@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from nbtool.chat.chat_base import ChatBase
 from nbtool.chat.chat_description import describe_chat
 from nbtool.chat.journal.storage import is_in_memory
 from nbtool.chat.provider_batches import check_batch, make_provider_source
-from nbtool.errors import BadUsage, MissingKey
+from nbtool.errors import BadUsage
 from nbtool.ids import new_id
 from nbtool.map_progress import CONTINUE_FIX
 from nbtool.plugins.budget import Budget
@@ -180,7 +180,6 @@ class _Batches:
 
 def _budgets_of(maker: BatchMaker) -> list[Budget]:
     """Return the budgets that turns on workers use: those of the map and the chat, and the administrator's."""
-    limit = site_budget()
-    with suppress(MissingKey):  # the workers have a key, and ask another server than one in this process
-        limit = limit if is_limited(maker.chat.model.endpoint()) else None
-    return [*maker.budgets, *([limit] if limit else [])]
+    limit, endpoint = site_budget(), maker.endpoint  # workers with a key of their own ask no server in this process
+    is_in_force = endpoint is None or is_limited(endpoint)
+    return [*maker.budgets, *([limit] if limit and is_in_force else [])]

@@ -32,9 +32,9 @@ from nbtool.chat.conversation.restore import adopt_tree
 from nbtool.chat.conversation.tree import Tree
 from nbtool.chat.journal import journal
 from nbtool.chat.map_chats import note_map
-from nbtool.chat.model import Model
 from nbtool.chat.prompt_context import as_message
 from nbtool.chat.recording.recorder import TurnRecorder
+from nbtool.chat.recording.replay_only import ReplayOnlyEndpoint
 from nbtool.chat.rerun.operations import Resume
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_composition import capture_request, compose_turn, turn_options
@@ -70,7 +70,8 @@ UNPRICED_FIX = (
 class BatchMaker:
     """Creates batches of one chat that share their settings, their budget and their back-off.
 
-    `chat` is the one whose turns they are: a fork with the tools and plugins of the map.
+    `chat` is the one whose turns they are: a fork with the tools and plugins of the map. `endpoint` is that of its
+    requests, None where all are replayed, or where only workers have a key.
     """
 
     def __init__(
@@ -94,15 +95,16 @@ class BatchMaker:
         if self.plan.tools is not None:
             own.tools = Toolset("chat", self.plan.tools)
         first = self._compose_first(as_=as_, options=options, settings=settings)
-        self.backoff = backoff or SharedBackoff(self.plan.per_minute, limiter=_find_limiter(own.model))
+        self.endpoint = self._find_endpoint()
+        self.backoff = backoff or SharedBackoff(self.plan.per_minute, limiter=_find_limiter(self.endpoint))
         self._inputs = own.inputs_of(first, {**chat.options, **(options or {})})
         if self.plan.executor:
             own.tools = Toolset("chat", [ExecutorTools(own.tools, self.plan.executor)])
-        limit, mode = self.plan.budget(), recorder.mode_for(settings.replay if settings else None)
-        if limit and mode.value != "only":  # without requests nothing is spent
-            self._require_price(limit)
-        if self.plan.prices:
-            _check_names(self.plan.prices, own.model)
+        limit = self.plan.budget()
+        if limit and self.endpoint:
+            _require_price(limit, self.endpoint)
+        if self.plan.prices and self.endpoint:
+            _check_names(self.plan.prices, self.endpoint)
         if self.plan.batch:
             limit, self.settings = None, replace(self.settings, stream=False)  # it is applied before, to all lines
         own.plugins = [*filter(None, [limit or self.plan.given_prices()]), *chat.plugins]
@@ -285,13 +287,15 @@ class BatchMaker:
         settings = replace(settings, operation=resume)
         return compose_turn(fork, "", settings=settings, caller_thread=caller_thread, **self.arguments)
 
-    def _require_price(self, limit: Budget) -> None:
-        """Raise if nothing says what the model costs; of one whose key only workers have, they say it."""
+    def _find_endpoint(self) -> Endpoint | None:
+        """Return the endpoint of the requests; None where all are replayed, or where only workers have a key."""
         try:
-            _require_price(limit, self.chat.model)
+            endpoint = self.chat.recorder.endpoint(self.chat.model, self.settings.replay)
         except MissingKey:
             if self.plan.on is None:
                 raise
+            return None
+        return None if isinstance(endpoint, ReplayOnlyEndpoint) else endpoint
 
     @property
     def free_tools(self) -> frozenset[str]:
@@ -344,12 +348,8 @@ class BatchMaker:
         return EarlierTurns(answered, earlier.continued)
 
 
-def _find_limiter(model: Model) -> RateLimiter | None:
+def _find_limiter(endpoint: Endpoint | None) -> RateLimiter | None:
     """Return what knows the limits of the model's connection; None for an endpoint of the user's own."""
-    try:
-        endpoint = model.endpoint()
-    except MissingKey:  # workers may have one
-        return None
     return limiter_of(endpoint.native) if isinstance(endpoint, AdaptiveEndpoint) else None
 
 
@@ -361,17 +361,15 @@ def _read_turns(turn_ids: Mapping[str, str]) -> Mapping[str, Sequence[Sequence[E
         return dict.fromkeys(turn_ids, ())
 
 
-def _check_names(prices: Mapping[str, Price], model: Model) -> None:
+def _check_names(prices: Mapping[str, Price], endpoint: Endpoint) -> None:
     """Warn if no price is that of the model: it may be of a sub-chat, or misspelt."""
-    endpoint = model.endpoint()
     name = model_id(getattr(endpoint, "provider", ""), endpoint.model)
     if not find_given_price(prices, endpoint.model, getattr(endpoint, "provider", "")):
         warn_caller(f"prices= has no price for {name}, the model of this map, so none is used. Use the name {name!r}.")
 
 
-def _require_price(limit: Budget, model: Model) -> None:
+def _require_price(limit: Budget, endpoint: Endpoint) -> None:
     """Raise if nothing says what the model costs, and the limit is in dollars."""
-    endpoint = model.endpoint()
     abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
     if limit.needs_price and isinstance(endpoint, AdaptiveEndpoint) and endpoint.has_price():
         abilities |= {REPORTS_COST}

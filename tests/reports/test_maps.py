@@ -15,9 +15,12 @@ import pytest
 from nbtool import Chat
 from nbtool.errors import LimitReached, RateLimited
 from nbtool.plugins.budget import Price
+from nbtool.settings import data_dir
 from nbtool.testing import call
+from nbtool.wire.providers.providers_toml import SETTINGS_FILE
 from tests.chaos import DONE, Received, Step, event, finish, head, serve_by, text, whole
 from tests.chat.batch.remote.far_tools import ask_for, note, prompt_of, result_in, say
+from tests.hosts import two_hosts
 
 PROMPTS = [f"p{n}" for n in range(8)]
 REFUSED: dict[str, Any] = {"error": {"message": "Rate limit reached", "type": "requests"}}
@@ -278,3 +281,29 @@ def test_times_with_and_without_a_zone_are_a_column_of_polars_and_no_answer_is_l
 
     assert list(batch.to_frame("polars")["answer"]) == batch.values
     assert [value.tzinfo is None for value in batch.values] == [False, True]
+
+
+@pytest.mark.parametrize("mode", ["only", "auto"])
+@pytest.mark.parametrize("bounds", [{}, {"prices": {"alpha:m": Price(1.0, 2.0)}}])
+def test_a_map_is_replayed_where_a_single_prompt_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str, bounds: Any
+) -> None:
+    """safety-research/safety-tooling#43: an answer that is kept for one way of asking is not found by the other.
+
+    Right: where `send` is replayed without the provider, its key and its settings, `map` is too. Before: wrong.
+    """
+    monkeypatch.setenv("NBTOOL_RECORDING", str(tmp_path / "all.nbtool.json"))
+    with two_hosts(monkeypatch) as hosts:
+        hosts.set_keys("alpha")
+        Chat("alpha:m").send("Hello?")
+        Chat("alpha:m").map("{t}", [{"t": "a"}, {"t": "b"}], **bounds)
+        sent = hosts.asked
+    (data_dir() / SETTINGS_FILE).unlink()
+    hosts.set_keys()
+    monkeypatch.setenv("NBTOOL_REPLAY", mode)
+
+    single = Chat("alpha:m").send("Hello?")
+    batch = Chat("alpha:m").map("{t}", [{"t": "a"}, {"t": "b"}], **bounds)
+
+    assert sent == (3, 0)
+    assert (single.text, list(batch.values), batch.failures) == ("Hello", ["Hello", "Hello"], {})
