@@ -259,7 +259,7 @@ class Engine:
     def _require_budget(self) -> None:
         if exceeded := self._turn.meter.exceeded_budget():
             self._outcome.end_reason = exceeded.kind
-            raise budget_error(exceeded)
+            raise budget_error(exceeded, self._turn.turn_id)
 
     async def _find_price(self) -> None:
         """Find out whether the price of the model is known, if a limit or a plugin depends on it."""

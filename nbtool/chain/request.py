@@ -24,6 +24,7 @@ from nbtool.chain.stop_reasons import (
     notice_of,
     without_calls,
 )
+from nbtool.chain.usage_meter import raise_budget, resume_cell
 from nbtool.clock import monotonic
 from nbtool.errors import IncompleteReply, LimitReached
 from nbtool.events import (
@@ -147,7 +148,7 @@ class Requests:
             await turn.emit(Notice(notice, "warning"))
         if exceeded := exceeds_budget(request.prompt(), turn.meter):
             self.outcome.end_reason = exceeded.kind
-            raise LimitReached(exceeded.text, fix=exceeded.fix)
+            raise LimitReached(exceeded.text, fix=exceeded.fix or raise_budget(turn.turn_id))
         if not purpose.has_tools and not turn.meter.rounds and request.tools:
             turn.notice_topics.add("rounds")
             await turn.emit(Notice(NO_ROUND_FOR_TOOLS, topic="rounds"))
@@ -194,7 +195,8 @@ class Requests:
         if not reply.complete and reason != "too_many_calls":
             raise IncompleteReply(
                 "The reply broke off before it was complete; the received part is kept, and none of its calls ran.",
-                fix="`%%chat --rerun :resume` goes on after the last complete round; running the cell starts over.",
+                fix=f"`{resume_cell(self.turn.turn_id)}` goes on after the last complete round; "
+                "running the cell starts over.",
             )
 
     async def _stream_reply(

@@ -13,10 +13,12 @@ from nbtool.chain.limits import MAX_ROUNDS, Limits
 from nbtool.clock import monotonic
 from nbtool.errors import LimitReached
 from nbtool.events import EndReason
+from nbtool.ids import short_id
 from nbtool.messages import Usage
 from nbtool.text import count_of, list_names, shorten
 
-RAISE_BUDGET = "To continue: `%%chat --rerun :resume` with a larger `--budget`."
+RESUME = "%%chat --rerun {turn}:resume"
+"""The cell that continues a turn, which need not be the last one any more when it is read."""
 
 MAX_NAMES = 3
 """Repeated tools that the notice of a limit names."""
@@ -27,14 +29,15 @@ MAX_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class ReachedLimit:
-    """A limit that a turn has reached; `text` describes it for the model and the user, `fix` how to raise a budget.
+    """A limit that a turn has reached; `text` describes it for the model and the user.
 
+    `fix` is what to do about it, empty where that is to raise the budget of the turn.
     `setting` is the setting that raises the limit, if one does.
     """
 
     kind: EndReason
     text: str
-    fix: str = RAISE_BUDGET
+    fix: str = ""
     setting: str = ""
 
 
@@ -130,6 +133,16 @@ class Meter:
         return monotonic() - self.started
 
 
-def budget_error(reached: ReachedLimit) -> LimitReached:
+def resume_cell(turn_id: str) -> str:
+    """Return the cell that continues a turn."""
+    return RESUME.format(turn=short_id(turn_id))
+
+
+def raise_budget(turn_id: str) -> str:
+    """Return how a turn goes on whose budget is spent."""
+    return f"To continue: `{resume_cell(turn_id)}` with a larger `--budget`."
+
+
+def budget_error(reached: ReachedLimit, turn_id: str) -> LimitReached:
     """Return the error that ends a turn whose budget is spent."""
-    return LimitReached(f"{reached.text} No further request was sent.", fix=reached.fix)
+    return LimitReached(f"{reached.text} No further request was sent.", fix=raise_budget(turn_id))

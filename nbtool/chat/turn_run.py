@@ -201,7 +201,7 @@ class TurnRun:
         choose = None if is_media else chat.choose_tools
         asks_models = any(tool.sends_to == "model" for tool in tools.tools().values())
         asks_models = asks_models or getattr(turn.approver, "reviewer", None) is not None
-        shared = shared_budget(limits) if asks_models else None
+        shared = shared_budget(limits, turn.turn_id) if asks_models else None
         limit = site_budget() if is_limited(self.endpoint) else None
         added = [budget for budget in (shared, limit) if budget and not any(budget is other for other in chat.plugins)]
         plugins = [*chat.plugins, *added, *([AgentCleanup(agent)] if agent else [])]

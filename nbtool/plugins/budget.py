@@ -21,7 +21,7 @@ from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContex
 from nbtool.chain.limits import Limits
 from nbtool.chain.price_check import model_id, require_known_cost
 from nbtool.chain.request_size import text_size
-from nbtool.chain.usage_meter import RAISE_BUDGET, CountedReply
+from nbtool.chain.usage_meter import CountedReply, raise_budget
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import BY_NOBODY, CallDecided, CallFinished, CallStatus
 from nbtool.ids import new_id
@@ -336,7 +336,7 @@ def _way_on(decision: CallDecided) -> str:
     return f"{decision.reason} Or give the chat a new budget with a larger amount."
 
 
-def shared_budget(limits: Limits) -> Budget | None:
+def shared_budget(limits: Limits, turn_id: str) -> Budget | None:
     """Return the budget of a turn and of the sub-chats that its tools ask, together; None without a limit on either.
 
     It asks for no approval: the turn ends.
@@ -345,5 +345,5 @@ def shared_budget(limits: Limits) -> Budget | None:
         return None
     tokens = None if limits.tokens is None else ceil(limits.tokens)
     budget = Budget(tokens=tokens, usd=limits.cost, ask=lambda _: Denied("the budget of the turn is used up"))
-    budget.fix = RAISE_BUDGET
+    budget.fix = raise_budget(turn_id)
     return budget

@@ -54,7 +54,7 @@ class Priced:
         (
             Limits(cost=0.5),
             "A request of about 25.01 USD was not sent: the turn's budget is 0.5 USD."
-            " To continue: `%%chat --rerun :resume` with a larger `--budget`.",
+            " To continue: `%%chat --rerun turn_1:resume` with a larger `--budget`.",
         ),
     ],
     ids=["tokens", "dollars"],

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
+from nbtool.errors import LimitReached
+from nbtool.events import ReplyEnd, UsageDelta
+from nbtool.messages import Usage
+from nbtool.testing import ScriptedWire, call
 
 
 def chat_of(shell: Any) -> Chat:
@@ -98,3 +103,20 @@ def test_a_verb_that_makes_no_sense_is_one_line(
     err = capsys.readouterr().err
     assert actual in err
     assert "Traceback" not in err
+
+
+def test_the_advice_of_a_spent_budget_continues_its_own_turn_after_others(shell: Any) -> None:
+    spent = [call("look"), UsageDelta(Usage(60_000, 0)), ReplyEnd("tools", "tool_calls")]
+    chat = shell.user_ns["mine"] = Chat(wire=ScriptedWire([spent, "Something else.", "Done."]))
+    shell.run_cell("from nbtool import tool\n@tool(run='auto')\ndef look() -> str:\n    'Look.'\n    return 'seen'")
+    shell.run_cell("%%chat -q -c mine -t look --budget 50000\nLook.")
+    shell.run_cell("%%chat -q -c mine\nAnother prompt.")
+    first = chat.tree.active_path[0].turn
+    assert first is not None
+    assert isinstance(first.error, LimitReached)
+    advice = re.search("`(.*)` with", first.error.fix)
+    assert advice is not None
+
+    assert shell.run_cell(f"{advice[1]} -q -c mine --budget 500000").success
+
+    assert [turn.text for turn in chat.tree.active_path[0].versions] == ["", "Done."]

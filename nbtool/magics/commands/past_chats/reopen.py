@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
+from nbtool.chain.usage_meter import resume_cell
 from nbtool.chat.chat import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
@@ -198,4 +199,6 @@ def _interrupted_note(chat: Chat) -> str:
     is_broken = last is not None and isinstance(last.error, restore.Interrupted)
     if is_broken and not use_chat(chat.chat_id):
         return " Its last turn had not ended there: wait for it there, and open the chat again."
-    return " Its last turn was interrupted; `%%chat --rerun :resume` continues it." if is_broken else ""
+    if last is None or not is_broken:
+        return ""
+    return f" Its last turn was interrupted; `{resume_cell(last.turn_id)}` continues it."

@@ -75,7 +75,7 @@ def test_a_turn_that_broke_off_is_reported_as_interrupted_with_what_goes_on_with
 
     opened = run_command(shell, f"-c past open {parking.chat.chat_id}", capsys)  # the journal tells of no end yet
 
-    assert "`%%chat --rerun :resume`" in opened
+    assert f"`%%chat --rerun {short_id(turn.turn_id)}:resume`" in opened
     assert f"not run; Pay.  [{turn.turn_id}]" in run_command(shell, "-c past history --ids", capsys)
     turn.abort()
 
