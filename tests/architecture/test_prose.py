@@ -53,6 +53,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "wire/agents/transcript.py": {"ENDING": "a mark of ours that stands in a text of others is taken apart"},
     "wire/prompted/forms/labelled_lines.py": {"_ACTION": OF_MODELS},
     "wire/transport/errors/connection_errors.py": {"407": "httpx gives a proxy's status in its text alone"},
+    "js/lab/definingCells.ts": {"UNDEFINED": "a saved NameError has its name in its words only; it decides an advice"},
     "js/rich/approval/validate.ts": {".exec(error)": "a validator's words, made shorter"},
 }
 """The places where it is right, by a part of the line, with the reason."""

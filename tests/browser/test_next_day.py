@@ -255,3 +255,30 @@ def test_the_earlier_chat_of_a_notebook_is_continued_by_one_click(lab: Lab) -> N
 
     expect(notebook.output(2)).to_contain_text("2/2")
     assert notebook.errors == []
+
+
+@pytest.mark.journey
+def test_a_cell_that_fails_in_the_bar_is_named_and_the_button_stays_for_what_is_left(lab: Lab) -> None:
+    load, tools = LOAD.split("\n", 1)
+    asked = f"{ASK} Think of $`means`."
+    notebook = lab.open_cells(
+        load, tools, "base = 1", "means = base + 1", asked, kernel="python3", name="failing.ipynb"
+    )
+    for cell in range(5):
+        notebook.run_cell(cell)
+    notebook.save()
+    notebook.restart()
+    notebook.run_cell(0)
+    bar = notebook.output(0).get_by_role("region", name="Earlier chat")
+    bar.get_by_role("button", name="Continue").click()
+
+    bar.get_by_role("button", name="Run the 2 cells that define means, price").click()
+
+    said = bar.get_by_role("status")
+    expect(said).to_contain_text("failed: NameError: name 'base' is not defined. Run the cell that defines base first.")
+    expect(said).to_contain_text("Still missing: means.")
+    screenshot(bar, "continue-bar-failed")
+    notebook.run_cell(2)
+    bar.get_by_role("button", name="Run the cell that defines means").click()
+    expect(bar.get_by_role("button")).to_have_count(0)
+    expect(said).not_to_contain_text("Still missing")

@@ -5,17 +5,9 @@ import { plural } from "../text/format";
 import { actionText } from "../views/actions";
 import { InlineCode } from "../views/text/InlineCode";
 import { findPanel, isAlive } from "./actions";
-import { isCommandCell } from "./chatSyntax";
+import { describeOutcome, findDefiningCells, type RunOutcome, runDefiningCells } from "./definingCells";
 import { requestFromKernel } from "./kernelRequest";
-import { runCell } from "./repeat";
-import type {
-  CellWidget,
-  MimeModel,
-  NotebookPanel,
-  Renderer,
-  RendererContext,
-  RendererFactory,
-} from "./types";
+import type { MimeModel, NotebookPanel, Renderer, RendererContext, RendererFactory } from "./types";
 
 const CONTINUE_MIME = "application/vnd.nbtool.continue+json";
 const CHAT_ID = /^[A-Za-z]+_[0-9a-f]{8,40}$/;
@@ -34,9 +26,9 @@ export function createContinueRenderer({ shared, tracker }: RendererContext): Re
     renderModel({ data }: MimeModel): Promise<void> {
       const chat = data[CONTINUE_MIME];
       const panel = (): NotebookPanel | undefined => findPanel(this.node, tracker);
-      const run = (widget: CellWidget): boolean => {
+      const run: BarProps["run"] = async (names, onCell) => {
         const own = panel();
-        return own ? runCell(shared, own, widget) : false;
+        return own ? runDefiningCells(shared, own, names, onCell) : { failed: [], missing: names };
       };
       render(isEarlierChat(chat) ? <Bar chat={chat} panel={panel} run={run} /> : null, this.node);
       return Promise.resolve();
@@ -68,16 +60,18 @@ function isEarlierChat(value: unknown): value is EarlierChat {
 interface BarProps {
   chat: EarlierChat;
   panel: () => NotebookPanel | undefined;
-  run: (widget: CellWidget) => boolean;
+  run: (names: string[], onCell: (number: number, count: number) => void) => Promise<RunOutcome>;
 }
 
 interface BarState {
   choice: "open" | "sent" | "continued" | "new";
   answer: SavedTurnAnswer | null;
+  running: string;
+  outcome: RunOutcome | null;
 }
 
 class Bar extends Component<BarProps, BarState> {
-  override state: BarState = { choice: "open", answer: null };
+  override state: BarState = { choice: "open", answer: null, running: "", outcome: null };
 
   #continue = async (): Promise<void> => {
     const { chat, panel } = this.props;
@@ -89,26 +83,23 @@ class Bar extends Component<BarProps, BarState> {
     this.setState({ choice: answer?.ok ? "continued" : "open", answer: answer ?? NOT_LOADED });
   };
 
-  /** Run the cells that define what is missing, each once, in their order. */
-  #runCells = (): void => {
-    for (const widget of this.#definingCells()) this.props.run(widget);
-    this.setState(({ answer }) => ({ answer: answer && { ...answer, missing: [] } }));
+  /** Run the cells that define what is missing, and say what failed; the button stays for what is left. */
+  #runCells = async (): Promise<void> => {
+    const onCell = (number: number, count: number): void =>
+      this.setState({ running: `Running cell ${number} of ${count}` });
+    const outcome = await this.props.run(this.#missing(), onCell);
+    this.setState({ running: "", outcome });
   };
 
-  #definingCells(): CellWidget[] {
-    const content = this.props.panel()?.content;
-    const missing = this.state.answer?.missing ?? [];
-    return (content?.widgets ?? []).filter((_, at) => {
-      const source = content?.model?.sharedModel.getCell(at).getSource() ?? "";
-      return !isCommandCell(source) && missing.some((name) => defines(source, name));
-    });
+  #missing(): string[] {
+    return this.state.outcome?.missing ?? this.state.answer?.missing ?? [];
   }
 
   render(): JSX.Element {
     const { chat } = this.props;
-    const { choice, answer } = this.state;
-    const missing = answer?.missing ?? [];
-    const cells = missing.length ? this.#definingCells().length : 0;
+    const { choice, answer, running, outcome } = this.state;
+    const missing = this.#missing();
+    const cells = missing.length ? findDefiningCells(this.props.panel(), missing).length : 0;
     return (
       <section class="nb-turn nb-continue" aria-label="Earlier chat">
         <div class="nb-row">
@@ -131,14 +122,17 @@ class Bar extends Component<BarProps, BarState> {
           )}
           {choice === "new" && <span class="nb-muted">The next chat cell begins a new one.</span>}
         </div>
-        {answer && (
-          <p class="nb-muted nb-small" role="status">
-            <InlineCode text={answer.text} />
-          </p>
-        )}
+        <div role="status">
+          {[answer?.text ?? "", ...(outcome ? describeOutcome(outcome) : [])].filter(Boolean).map((text) => (
+            <p class="nb-muted nb-small">
+              <InlineCode text={text} />
+            </p>
+          ))}
+        </div>
         {cells > 0 && (
-          <button type="button" class="nb-button" onClick={this.#runCells}>
-            {`Run the ${cells === 1 ? "cell" : plural(cells, "cell")} that ${cells === 1 ? "defines" : "define"} ${missing.join(", ")}`}
+          <button type="button" class="nb-button" disabled={!!running} onClick={this.#runCells}>
+            {running ||
+              `Run the ${cells === 1 ? "cell" : plural(cells, "cell")} that ${cells === 1 ? "defines" : "define"} ${missing.join(", ")}`}
           </button>
         )}
       </section>
@@ -151,14 +145,6 @@ const NOT_LOADED: SavedTurnAnswer = {
   ok: false,
   text: "This kernel has not loaded nbtool: run the cell above first.",
 };
-
-/** Whether a cell defines a name at its top level: a function, a class, or what is assigned. */
-function defines(source: string, name: string): boolean {
-  return new RegExp(
-    `^(?:(?:async\\s+)?def\\s+${name}\\b|class\\s+${name}\\b|${name}\\s*(?::[^=\\n]+)?=(?!=))`,
-    "m",
-  ).test(source);
-}
 
 /** The day of a time as a person says it. */
 function dayOf(seconds: number): string {

@@ -39,17 +39,25 @@ export async function canRepeat(
 }
 
 /** Run a cell of a notebook as a person does with Ctrl+Enter; return whether the page could. */
-export function runCell(
+export function runCell(shared: SharedModules, panel: NotebookPanel, widget: CellWidget): boolean {
+  if (!shared.NotebookActions?.runCells) return false;
+  void runCellToEnd(shared, panel, widget);
+  return true;
+}
+
+/** Run a cell of a notebook, and return at its end whether it ran without an error. */
+export async function runCellToEnd(
   { NotebookActions }: SharedModules,
-  panel: NotebookPanel,
+  { content, sessionContext }: NotebookPanel,
   widget: CellWidget,
-): boolean {
-  const { content, sessionContext } = panel;
-  if (!NotebookActions?.runCells) return false;
+): Promise<boolean> {
   content.activeCellIndex = content.widgets.indexOf(widget);
   content.mode = "command";
-  void NotebookActions.runCells(content, [widget], sessionContext);
-  return true;
+  try {
+    return (await NotebookActions?.runCells?.(content, [widget], sessionContext)) ?? false;
+  } catch {
+    return false; // the kernel ended, or the cell was removed
+  }
 }
 
 /** Make what runs cells of a page's notebooks for a click. */
