@@ -131,11 +131,11 @@ class TurnRun:
     async def _emit_notices(self, turn: Turn, plan: TurnPlan, emit: Emit) -> None:
         """Say what the person should know of the request before it is sent."""
         for text in location_notices(turn.prompt):
-            await emit(Notice(text, "warning"))
+            await emit(Notice(text, "warning", "request"))
         if count := len(self._earlier_turns(plan.node, are_covered=False)):
-            await emit(Notice(UNCOVERED.format(turns=count_are(count, "earlier turn")), "warning"))
+            await emit(Notice(UNCOVERED.format(turns=count_are(count, "earlier turn")), "warning", "request"))
         if text := new_host_notice(self._sent_turns(plan), self.chat.tree, self.chat.model, self.endpoint):
-            await emit(Notice(text))
+            await emit(Notice(text, topic="request"))
         if plan.difference:
             await emit(Notice(str(plan.difference)))
 

@@ -22,13 +22,15 @@ kernel ended before the turn did; the others are limits of the turn.
 """
 
 NoticeTopic = (
-    EndReason | Literal["no_stop_reason", "imported", "malformed_call", "wrong_answer", "evicted", "aside", "unsent"]
+    EndReason
+    | Literal["no_stop_reason", "imported", "malformed_call", "wrong_answer", "evicted", "aside", "unsent", "request"]
 )
 """The machine-readable topic of a notice.
 
 `unsent`: what the person added, and the model did not get. `imported`: the turn was read from a file.
 `malformed_call`: a text that looks like a call was hidden.
 `aside`: it is about the cell and the notebook, not about the answer.
+`request`: it is about what is sent, and to whom, so it is not of a turn that is replayed.
 """
 
 TurnStatus = Literal["running", "waiting", "completed", "cancelled", "error", "timeout", "parked"]

@@ -104,8 +104,8 @@ def deserialize_events(
 
 
 def _is_recorded(event: Event) -> bool:
-    """Whether an event is part of a recording; what was evicted concerns the memory of the recorded kernel only."""
-    return event.kind in RECORDED_KINDS and not (isinstance(event, Notice) and event.topic == "evicted")
+    """Whether an event is part of a recording, and not only about the memory of its kernel or what was sent there."""
+    return event.kind in RECORDED_KINDS and not (isinstance(event, Notice) and event.topic in ("evicted", "request"))
 
 
 def _plain(value: Any, ids: dict[str, str]) -> dict[str, Any]:
