@@ -109,6 +109,7 @@ class Recording:
     """
 
     stored = "recorded"
+    place = "recording"
 
     def __init__(self, path: str | os.PathLike[str], *, writes: bool = False) -> None:
         self.path = Path(path).expanduser().resolve()

@@ -31,6 +31,7 @@ class KeptAnswers:
 
     writes = True
     stored = "kept"
+    place = "kept answers"
 
     def __init__(
         self, folder: str, *, max_bytes: int = MAX_TURN_BYTES, max_answers: int = kept_table.MAX_ANSWERS

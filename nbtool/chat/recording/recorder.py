@@ -245,7 +245,7 @@ class TurnRecorder:
             if nearest is None:
                 self.reason = self._explain_new_prompt(file, key)
             elif nearest[0]:
-                self.reason = f"Not the turn of {nearest[1].recorded}: {'; '.join(nearest[0])}."
+                self.reason = f"Not the turn of {nearest[1].recorded} in the {file.place}: {'; '.join(nearest[0])}."
             else:
                 self._accept(nearest[1])
         except BadRecording as error:
@@ -276,7 +276,7 @@ class TurnRecorder:
         same = replace(key, parts={**key.parts, Part("prompt"): turn.key.get(Part("prompt"), "")})
         others = same.diff(turn.key, self.inputs.variables, any_model=self._matches_any_model(key))
         differences = [describe_difference(turn.prompt, prompt), *others]
-        return f"Not the turn of {turn.recorded}: {'; '.join(differences)}."
+        return f"Not the turn of {turn.recorded} in the {file.place}: {'; '.join(differences)}."
 
     def _matches_any_model(self, key: CacheKey) -> bool:
         return self.mode == "only" and key.parts[Part("model")] == ANY_MODEL

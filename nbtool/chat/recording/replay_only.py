@@ -11,8 +11,11 @@ from nbtool.events import Delta
 from nbtool.wire.base import Prompt
 
 NO_RECORDING = "No recording to replay from."
-NAME_A_FILE = "Name one with `%chat record FILE --only`, or send the prompt to the model with `--set replay=off`."
-RECORD_HINT = "Record it again: `%chat record FILE`, then `--set replay=auto`."
+NAME_A_FILE = (
+    "Name one, with `NBTOOL_RECORDING=FILE`, `chat.record(FILE)` for a `Chat`, or `%chat record FILE --only` for "
+    "cells; or send the prompt to the model, with `NBTOOL_REPLAY=off` or `--set replay=off`."
+)
+RECORD_HINT = "Record it again: `%chat record FILE`, then `--set replay=auto`; in Python `chat.record(FILE)`."
 
 
 @dataclass(slots=True)

@@ -9,10 +9,13 @@ import pytest
 from nbtool import Chat
 from nbtool.chat.conversation import restore
 from nbtool.chat.journal import journal, queries
+from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, MissingKey, NotRecorded
+from nbtool.events import Notice
 from nbtool.testing import ScriptedWire, cut
 from tests.chat.recording.making import ONLY, PROMPT, chat, frame
 from tests.chat.recording.replaying import OFF
+from tests.hosts import netloc, two_hosts
 
 
 def test_only_needs_neither_a_key_nor_a_model(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +50,8 @@ def test_only_without_a_recording_fails_and_asks_nobody() -> None:
     turn = Chat(wire=ScriptedWire([])).send("Hello", settings=ONLY)
 
     assert isinstance(turn.error, NotRecorded)
-    assert all(part in turn.error.fix for part in ("`%chat record FILE --only`", "`--set replay=off`"))
+    ways = ("`NBTOOL_RECORDING=FILE`", "`chat.record(FILE)`", "`%chat record FILE --only`", "`--set replay=off`")
+    assert all(way in turn.error.fix for way in ways)
 
 
 def test_a_word_that_is_no_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,3 +110,28 @@ def test_a_turn_that_broke_off_is_not_recorded(path: Path) -> None:
 
     assert turn.status == "error"
     assert not path.exists()
+
+
+@pytest.mark.promise("free-replay")
+def test_a_replayed_turn_does_not_say_to_which_host_the_messages_go(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def talk() -> Turn:
+        chat = Chat("alpha:m")
+        chat.send("Hello")
+        chat.model = chat.model.with_changes("beta:m")
+        return chat.send("And now?")
+
+    monkeypatch.setenv("NBTOOL_RECORDING", str(path))
+    with two_hosts(monkeypatch) as hosts:
+        recorded, replayed = talk(), talk()
+        beta = netloc(hosts.beta)
+
+    assert hosts.asked == (1, 1)
+    assert replayed.replayed
+    assert [beta in text for text in notices(recorded)] == [True]
+    assert [beta in text for text in notices(replayed)] == [False]
+
+
+def notices(turn: Turn) -> list[str]:
+    return [event.text for event in turn.log if isinstance(event, Notice)]
