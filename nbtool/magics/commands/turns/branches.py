@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from nbtool.blocks.history.tree_rows import prompt_line
@@ -114,20 +115,20 @@ def switch(context: CommandContext, args: list[str]) -> str:
     count = len(node.versions)
     version = f", version {node.current + 1} of {count}" if count > 1 else ""
     turns = count_of(len(path), "turn")
-    return (
-        f"Switched to {_label(context, node)}{version}; the line has {turns} and ends with {_label(context, path[-1])}."
-    )
+    end = "there" if node is path[-1] else f"with {_label(context, path[-1])}"
+    return f"Switched to {_label(context, node)}{version}; the line has {turns} and ends {end}."
 
 
 def branches(chat: Conversation, *, has_ids: bool = False) -> str:
-    """List the branches and mark the active one; empty if there is only one."""
+    """List the branches, each with the first prompt that it alone has, and mark the active one; empty for only one."""
     ends, line = chat.tree.branches(), chat.tree.active_path
     if all(end in line for end in ends):
         return ""
-    rows = []
-    for number, end in enumerate(ends, 1):
-        path = chat.tree.path(end)
-        apart = next((node for node in path if node not in line), end)
+    rows, paths = [], [chat.tree.path(end) for end in ends]
+    lines = paths if any(end in line for end in ends) else [*paths, line]  # the active line ends before a branch begins
+    shared = Counter(node.node_id for path in lines for node in path)
+    for number, (end, path) in enumerate(zip(ends, paths, strict=True), 1):
+        apart = next((node for node in path if shared[node.node_id] == 1), end)
         mark = "*" if end in line else " "
         prompt = prompt_line(apart.turn, MAX_PROMPT) if apart.turn else ""
         turns = "turn" if len(path) == 1 else "turns"

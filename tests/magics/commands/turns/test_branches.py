@@ -82,6 +82,21 @@ def test_a_switch_goes_by_number_or_by_turn(chat_shell: Any, capsys: pytest.Capt
     assert line(chat_shell) == ["one", "two", "three"]
 
 
+def test_each_branch_is_listed_with_the_first_prompt_that_it_alone_has(
+    chat_shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command(chat_shell, "branch 1", capsys)
+    for prompt in ("TWO", "THREE"):
+        chat_shell.run_cell(f"%%chat -q\n{prompt}")
+
+    listed = run_command(chat_shell, "history", capsys)
+    run_command(chat_shell, "branch b1", capsys)
+    other = run_command(chat_shell, "history", capsys)
+
+    for text, marks in ((listed, " *"), (other, "* ")):
+        assert re.findall(r"([* ]) b\d  3 turns; (\w+)", text) == [(marks[0], "two"), (marks[1], "TWO")]
+
+
 def test_a_branch_as_it_is_listed_becomes_a_chat(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run_command(chat_shell, "branch 1", capsys)
     chat_shell.run_cell("%%chat -q\nTWO")
