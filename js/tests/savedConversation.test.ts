@@ -60,6 +60,7 @@ test("fields that a newer version saved are not shown, and a line says so", asyn
 
   expect(parsed).not.toHaveProperty("html");
   expect(el.textContent).toContain("Not shown: 1 field that");
+  expect(el.textContent).toContain("reload the page");
 });
 
 test.each(CHANGES)("a conversation with %s is not read", (_, change) => {

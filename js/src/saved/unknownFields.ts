@@ -45,7 +45,7 @@ export function keepKnownFields(schema: FieldSchema, value: unknown): KnownPart 
 export function unknownFieldsNote(removed: number): string {
   if (removed === 0) return "";
   const fields = removed === 1 ? "1 field" : `${removed.toLocaleString("en")} fields`;
-  return `Not shown: ${fields} that this version of the nbtool extension does not know. A newer nbtool may have saved this.`;
+  return `Not shown: ${fields} that this version of the nbtool extension does not know. A newer nbtool made this: after an update of nbtool, reload the page.`;
 }
 
 /** Whether an object may be of one of several forms: by its kind, which blocks have, or as the only object among them. */
