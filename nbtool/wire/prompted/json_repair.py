@@ -91,7 +91,7 @@ def parse_value(text: str, *, is_closed: bool = False) -> RepairedJson:
 def parse_values(text: str, *, is_closed: bool = False) -> Iterator[RepairedJson | None]:
     """Parse consecutive JSON values, one at a time; a last None means that one cannot be parsed (see `parse_object`).
 
-    Whoever stops at the first that is none of theirs pays for no other: repairs are dear, a text may have thousands.
+    A reader that stops at a value that is none of its own pays for no other: repairs are dear, and there may be many.
     """
     values = split_values(text) or ([text] if is_closed else [])
     if values and not is_closed and find_end(values[-1]) < 0:
