@@ -36,13 +36,18 @@ from nbtool.events import (
     resolve_arguments,
 )
 from nbtool.messages import Media, Message, Refusal, ToolCall, ToolResult, Usage
+from nbtool.text import shorten
 from nbtool.wire.reply import Reply
 
 NO_RESULT_YET = "This call had not ended when the turn did: its outcome is unknown."
 """Sent to the model of a call that could not be stopped in time."""
 
 
-@dataclass(slots=True, weakref_slot=True)
+SHOWN_CHARS = 100
+"""Maximum characters of each part of a call's representation."""
+
+
+@dataclass(slots=True, weakref_slot=True, repr=False)
 class Call:
     """One call of a turn, and its outcome.
 
@@ -91,26 +96,34 @@ class Call:
     edited: str = ""
     traceback: str = ""
     whole: str = ""
-    images: tuple[Media, ...] = field(default=(), repr=False)
-    media: tuple[Media, ...] = field(default=(), repr=False)
+    images: tuple[Media, ...] = ()
+    media: tuple[Media, ...] = ()
     media_left_out: int = 0
-    table: dict[str, Any] = field(default_factory=dict, repr=False)
-    display: dict[str, str] = field(default_factory=dict, repr=False)
-    is_described: bool = field(default=False, repr=False)
+    table: dict[str, Any] = field(default_factory=dict)
+    display: dict[str, str] = field(default_factory=dict)
+    is_described: bool = False
     inside: str = ""
-    is_guarded: bool = field(default=False, repr=False)
+    is_guarded: bool = False
     qualified_name: str = ""
     thread: str = ""
     started: float | None = None
-    is_announced: bool = field(default=False, repr=False)
+    is_announced: bool = False
     seconds: float = 0.0
     decisions: list[CallDecided] = field(default_factory=list)
-    result: Any = field(default=None, repr=False, compare=False)  # its repr may be slow, or contain what was withheld
+    result: Any = field(default=None, compare=False)
     dead_reference: str = field(default="", compare=False)
     arguments_reference: str = field(default="", compare=False)
-    is_unreadable: bool = field(default=False, repr=False, compare=False)
-    received_unreadable: bool = field(default=False, repr=False, compare=False)
-    is_from_outside: bool = field(default=True, repr=False, compare=False)
+    is_unreadable: bool = field(default=False, compare=False)
+    received_unreadable: bool = field(default=False, compare=False)
+    is_from_outside: bool = field(default=True, compare=False)
+
+    def __repr__(self) -> str:
+        """Return the tool, its arguments, the status, and the text that the model got: never the object itself."""
+        name, arguments, text = (
+            repr(shorten(part, SHOWN_CHARS))
+            for part in (self.display_name, self.edited or self.arguments, self.own_text)
+        )
+        return f"<Call {name}, arguments {arguments}, {self.status}{f': {text}' if self.shown else ''}>"
 
     @property
     def has_run(self) -> bool:

@@ -21,7 +21,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Message, Text, ToolCall, ToolResult, Usage, results, user
-from nbtool.turn_state import fold
+from nbtool.turn_state import SHOWN_CHARS, Call, fold
 
 BEGAN = TurnStarted("turn", "m", user("Hi"), 1.0)
 CALLS = [ToolCall("pay", '{"n": 1}', "p1", "c1"), ToolCall("look", "{}", "p2", "c2")]
@@ -129,3 +129,27 @@ def test_the_questions_that_another_thread_reads_do_not_change_under_it() -> Non
 
     assert list(read) == ["d1"]
     assert list(state.questions) == ["d2"]
+
+
+class Slow:
+    """An object that may not be written out."""
+
+    def __repr__(self) -> str:
+        raise AssertionError
+
+
+def test_a_call_is_represented_by_its_tool_its_arguments_its_status_and_what_the_model_got() -> None:
+    waiting = Call("c1", "pay", '{"n": 1}', 1)
+    done = Call("c1", "pay", '{"n": 1}', 1, status="ok", shown="Paid.", edited='{"n": 2}', result=Slow())
+
+    assert repr(waiting) == """<Call 'pay', arguments '{"n": 1}', waiting>"""
+    assert repr(done) == """<Call 'pay', arguments '{"n": 2}', ok: 'Paid.'>"""
+
+
+def test_a_representation_of_a_call_is_one_short_line_without_hidden_characters() -> None:
+    text = "\u202e\n\x1b[31m" + "x" * 10_000
+    call = Call("c1", text, text, 1, status="ok", shown=text)
+
+    assert len(repr(call)) < 6 * SHOWN_CHARS
+    assert repr(call).isprintable()
+    assert repr(call).count("characters more]") == 3
