@@ -159,6 +159,8 @@ def test_bind(page: Page, snapshot: SnapshotAssertion) -> None:
     page.run("%chat -c side bind find_1_result")
     page.run("%chat bind nothing_1_result")
     page.run("%%chat -q -v find_1_result\nLook.")
+    page.run("%%chat -q -v !find_1_result\nLook.")
+    page.run("%chat tools")
     page.run_unseen("find_1_result = 'another'")
     page.run("%%chat -q\nLook at $`find_1_result`.")
     page.run("%%chat -q\nLook at $`find_9_result`.")

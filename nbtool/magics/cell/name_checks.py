@@ -40,13 +40,18 @@ def find_variable(names: NotebookNamespace, chat: Chat, name: str, chat_name: st
         raise error.changed(fix=fix) from None
 
 
-def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]) -> None:
+def check_hidden(flags: Flags, chat: Chat, exposed: Collection[str], former: Collection[str]) -> None:
     """Check that `-v !NAME` names what is exposed, or was in an earlier kernel: a misspelled name would stay exposed.
 
     Raises:
         BadUsage: a name is not exposed.
     """
     for name in flags.hide:
+        if name not in exposed and chat.variables.has_result(name):
+            raise BadUsage(
+                f"`{name}` is the result of a call, which the model has: it cannot be hidden.",
+                fix="`%chat hide TURN` leaves the turn of the call out of later prompts.",
+            )
         if name not in exposed and name not in former:
             available = f"Exposed: {', '.join(sorted(exposed))}." if exposed else "No variable is exposed."
             raise BadUsage(f"`{name}` is not exposed, so it cannot be hidden.", fix=available)

@@ -298,7 +298,7 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
         find_variable(names, chat, name, flags.chat)
     exposed = {entry.name for entry in chat.exposed_variables() if entry.kind == "exposed"}
     former = former_needs(names, chat)  # a cell may remove them by flags
-    check_hidden(flags, exposed, former.variables)
+    check_hidden(flags, chat, exposed, former.variables)
     check_unread(flags, chat, former.variables)
     chat.model = model
     names.refresh_tools(chat)

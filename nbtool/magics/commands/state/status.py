@@ -148,9 +148,11 @@ def variables(context: CommandContext, _: list[str]) -> str:
 
     Each as the model sees it.
     """
-    results = [entry for entry in context.chat.variables.list_entries() if not entry.is_exposed]
-    rows = [(entry.name, _visibility(context.chat, entry)) for entry in context.chat.exposed_variables()]
-    rows += [(entry.name, f"{entry.kind}: {context.chat.variables.describe(entry.name)}") for entry in results]
+    chat = context.chat
+    entries = chat.variables.list_entries()
+    rows = [(entry.name, _visibility(chat, entry)) for entry in entries if entry.kind == "exposed"]
+    results = [entry for entry in entries if entry.kind != "exposed"]
+    rows += [(entry.name, f"{entry.kind}: {chat.variables.describe(entry.name)}") for entry in results]
     return format_table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
 
 
