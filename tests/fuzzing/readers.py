@@ -57,7 +57,7 @@ from nbtool.tools.mcp.catalog.tool_list import parse_tools, quoted_instructions
 from nbtool.tools.mcp.catalog.tool_names import model_tool_names
 from nbtool.tools.mcp.config.config_variables import variables_in, without_secrets
 from nbtool.tools.mcp.connection.answer_repair import repair_answer
-from nbtool.tools.mcp.connection.oauth import check_address
+from nbtool.tools.mcp.connection.oauth import check_page
 from nbtool.tools.mcp.questions.form import InvalidForm, form_parameters, secret_fields
 from nbtool.tools.secret_names import has_secret_words
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
@@ -403,7 +403,7 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     "instructions of a server": (lambda text: quoted_instructions("s", text), HTML),
     "result of a server": (_result_of_server, [*JSON, *HTML, "\x1b[", "AAEC", "image/png", "lab://", "\n"]),
     "form of a server": (_form, [*NAMES, "pass", "api key", "\x1b[", '"', "\n"]),
-    "address of a login": (_either(lambda text: check_address(text, LAB)), [*ADDRESSES, "#", "?"]),
+    "address of a login": (_either(lambda text: check_page(text, LAB)), [*ADDRESSES, "#", "?"]),
     "settings of a server": (
         lambda text: (variables_in(text), without_secrets(text, {}, {})),
         ["${", "${A", ":-", "}", "$"],
@@ -447,11 +447,12 @@ EXCLUDED: dict[str, str] = {
          "make_agent_endpoint", "prompt_params", "session_params",
          "note_batch", "note_ids", "find_batches", "settle_lines", "forget_batch",
          "explain_no_batches", "encode_line", "argument_lines", "question_parts", "keep_answer", "kept_answers",
-         "open_audit", "who_decided", "skills", "constrain_call"],
+         "open_audit", "who_decided", "skills", "constrain_call",
+         "budget_error", "raise_budget", "resume_cell", "shared_budget", "is_agreed", "call_as_task"],
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
-    **dict.fromkeys(["read_config", "mcp_servers"], "takes what a person wrote of servers"),
+    **dict.fromkeys(["read_config", "mcp_servers", "read_client"], "takes what a person wrote of servers"),
     "refuse_notebook": "looks at the ending of a path",
     "read_text": "takes the path of a file, which `SandboxedFolder` resolves",
     "parse_turn": "takes what the journal kept, and reads it as recordings are read",
@@ -497,6 +498,7 @@ EXCLUDED: dict[str, str] = {
     "cited_passage": "takes the first characters of a text, of a bounded number",
     "with_article": "looks at the first letter",
     "takes": "looks up a command in a table",
+    "name_branch": "takes the id of a turn, and the name that a person gave",
     "name_definition": "looks up fields of what was parsed already",
     **dict.fromkeys(
         ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination",
@@ -507,7 +509,9 @@ EXCLUDED: dict[str, str] = {
     ),
     **dict.fromkeys(["dialect_of", "check_dialect", "find_dialect"], "looks up fields of what was parsed already"),
     **dict.fromkeys(["near_names", "no_column", "unknown_word"], "compares the first 64 characters of a name"),
-    **dict.fromkeys(["find_server_tool", "tool_spellings", "qualified_tool_name"], "looks up a name, or joins names"),
+    **dict.fromkeys(
+        ["find_server_tool", "find_tool", "tool_spellings", "qualified_tool_name"], "looks up a name, or joins names"
+    ),
     **dict.fromkeys(
         ["describe", "columns", "head", "sample", "value_counts", "signature", "source"],
         "runs in a worker: the rows of names that a tool looks at",

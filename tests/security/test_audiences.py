@@ -87,7 +87,7 @@ def test_a_new_field_without_an_audience_fails_these_tests() -> None:
 
 
 PERSON_ONLY = {
-    "CallReady.glances", "CallAsked.glances", "CallAsked.effect", "CallAsked.media",
+    "CallReady.glances", "CallAsked.glances", "CallAsked.effect", "CallAsked.media", "CallFinished.seen",
 }  # fmt: skip
 """What is shown at the screen only; beside it `shown` of a result's question, and texts of data that changed."""
 

@@ -24,6 +24,7 @@ from nbtool.errors import (
     Unsupported,
 )
 from nbtool.secret import Secret
+from nbtool.wire.base import CHARGES_NOTHING
 from nbtool.wire.dialect import DIALECTS
 from nbtool.wire.endpoints import model_endpoint
 from nbtool.wire.endpoints.model_endpoint import default_model, list_models, make_endpoint, register_local_server
@@ -386,7 +387,7 @@ def test_an_unknown_wire_or_ability_is_reported() -> None:
 
 def test_abilities_can_be_given() -> None:
     assert make_endpoint("ollama:x", abilities=["no_stream_options"]).target.abilities == {"no_stream_options"}
-    assert make_endpoint("ollama:x").target.abilities == BUILTIN["ollama"].abilities
+    assert make_endpoint("ollama:x").target.abilities == {*BUILTIN["ollama"].abilities, CHARGES_NOTHING}
 
 
 @dataclass(frozen=True)

@@ -78,20 +78,16 @@ def test_a_result_of_another_chat_is_named_with_the_line_that_binds_it(
     assert "-c NAME" in run_command(shell_with_result, "help", capsys)
 
 
-@pytest.mark.parametrize("line", ["", "-v find_1_result", "--read find_1_result"])
-def test_a_cell_that_takes_a_result_for_a_variable_gets_the_command_that_binds_it(
-    line: str, shell_with_result: Any, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", ["find_1_result", "find_1"])
+@pytest.mark.parametrize("line", ["", "-v {}", "--read {}"])
+def test_a_cell_takes_a_result_by_its_own_name_and_by_the_one_that_binds_it(
+    line: str, name: str, shell_with_result: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    prompt = "Use it." if line else "Look at $`find_1_result`."
-    capsys.readouterr()
-    assert not shell_with_result.run_cell(f"%%chat -m practice:fast {line}\n{prompt}").success
-    printed = "".join(capsys.readouterr())
+    if name == "find_1":
+        run_command(shell_with_result, "bind find_1_result find_1", capsys)
+    prompt = "Use it." if line else f"Look at $`{name}`."
 
-    assert "`%chat bind find_1_result find_1`" in printed
-    assert "$VAR_REF{{find_1_result}}" in printed
-    run_command(shell_with_result, "bind find_1_result find_1", capsys)
-    cell = f"%%chat -m practice:fast {line}\n{prompt}".replace("find_1_result", "find_1")
-    assert shell_with_result.run_cell(cell).success
+    assert shell_with_result.run_cell(f"%%chat -m practice:fast {line.format(name)}\n{prompt}").success
 
 
 def test_a_name_that_is_no_result_gets_no_such_hint(shell_with_result: Any, capsys: pytest.CaptureFixture[str]) -> None:
