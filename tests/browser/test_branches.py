@@ -51,7 +51,6 @@ def test_the_note_of_a_turn_is_true_after_a_reload_and_another_change_of_the_bra
     assert notebook.errors == []
 
 
-@pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_a_branch_is_copied_from_its_note_with_the_keys(lab: Lab, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)

@@ -36,7 +36,6 @@ BROKEN_WORDS = """(prompt) => {
 """The words of a question that stand on two lines."""
 
 
-@pytest.mark.journey
 @pytest.mark.parametrize("theme", PICTURED_THEMES)
 def test_the_skills_of_a_folder_are_asked_about_once_in_the_cell(lab: Lab, theme: Literal["light", "dark"]) -> None:
     lab.set_theme(theme)
