@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import signal
 from http import HTTPStatus
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from mcp import MCPError
-from mcp.types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
 from nbtool.errors import McpFailed, ToolFailed
@@ -20,6 +18,9 @@ from nbtool.tools.mcp.connection.http_transport import MAX_EVENTS, describe_stat
 from nbtool.tools.mcp.stdio import stdio_messages
 from nbtool.tools.values.model_text import format_error
 from nbtool.tools.values.sanitize import single_line, without_paths
+
+if TYPE_CHECKING:
+    from mcp import MCPError
 
 
 class SessionLost(McpFailed):
@@ -44,6 +45,9 @@ def to_tool_failure(
     error: BaseException, spec: ServerSpec, current: Exchange, stderr: TextIO, *, is_call: bool
 ) -> ToolFailed:
     """Return a new error; `is_call` means that a tool may have run. A `SessionLost` ends the session."""
+    from mcp import MCPError  # noqa: PLC0415 - part of the extra
+    from mcp.types import CONNECTION_CLOSED  # noqa: PLC0415 - the same
+
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ToolFailed):
