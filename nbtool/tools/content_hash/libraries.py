@@ -30,7 +30,7 @@ def hash_function_for(kind: type) -> HashFunction | None:
 
 _BOOKKEEPING = {
     "pandas.": {"_cache"},
-    "threading": {"_waiters"},
+    "threading.": {"_waiters"},
     "asyncio.": {"_waiters", "_getters", "_putters", "_loop"},
 }
 """Attributes that a library changes while its object stays as it is, by the beginning of its modules' names."""
@@ -38,7 +38,7 @@ _BOOKKEEPING = {
 
 def without_bookkeeping(value: Any, kinds: tuple[type, ...], state: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of an object without those that its library changes while the object stays as it is."""
-    modules = [str(getattr(kind, "__module__", "")) for kind in kinds]
+    modules = [f"{getattr(kind, '__module__', '')}." for kind in kinds]
     left_out = set[str]().union(
         *(names for module, names in _BOOKKEEPING.items() if any(own.startswith(module) for own in modules))
     )

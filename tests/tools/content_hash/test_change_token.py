@@ -377,3 +377,13 @@ def test_who_waits_for_an_object_is_no_change_of_it(kind: type) -> None:
 
     assert waited == before
     assert changed != before
+
+
+def test_an_attribute_of_ones_own_class_counts_whatever_its_name() -> None:
+    cell = "class Room:\n    def __init__(self): self._waiters = ['a']\nroom = Room()\ndef act(): return room\n"
+    names = notebook(cell, __name__="threading_of_ours")
+    before = tool_change_token(names["act"])
+
+    names["room"]._waiters.append("b")
+
+    assert tool_change_token(names["act"]) != before
